@@ -1,0 +1,1 @@
+"""Segment sums, stable logs, the simplex, Dirichlet functions and seeds. Everything numeric starts here."""
