@@ -1,0 +1,97 @@
+"""The protocol of a channel, and the common case in which it is a table per worker."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from voxpop.errors import TooLarge
+from voxpop.numerics.segments import segment_sum
+from voxpop.votes import Batch
+
+Theta = dict[str, Tensor]  # the parameters of a channel
+Stats = dict[str, Tensor]  # what its update needs: sums over votes, so shards of tasks add up
+
+MAX_CELLS = 1 << 27  # of a table M,K,K: 1 GiB in float64
+
+
+def table_fits(workers: int, classes: int) -> bool:
+    return workers * classes * classes <= MAX_CELLS
+
+
+def require_table(workers: int, classes: int, what: str) -> None:
+    """A clear error in place of an allocation that cannot succeed."""
+    if not table_fits(workers, classes):
+        raise TooLarge(
+            f"{what} needs a table of {workers:,} workers x {classes:,} x {classes:,} classes "
+            f"({workers * classes * classes * 8 / 2**30:,.0f} GiB); use OneCoin, ConfusionVector, GLAD, MACE, "
+            "WeightedVote or MajorityVote, whose tables fit"
+        )
+
+
+class Channel(ABC):
+    """p(label | truth) of each vote, and how to learn it from a belief about the truth.
+
+    ``evidence`` is what engines call; it defaults to the sum of ``loglik`` over the votes of each task.
+    """
+
+    @abstractmethod
+    def loglik(self, batch: Batch, theta: Theta) -> Tensor:
+        """log p(label | truth) of each vote under each truth: V,K (in VB its expectation)."""
+
+    def evidence(self, batch: Batch, theta: Theta) -> Tensor:
+        """The votes' joint log-likelihood of each task under each truth: B,K."""
+        return segment_sum(self.loglik(batch, theta), batch.offsets).float()
+
+    @abstractmethod
+    def stats(self, batch: Batch, belief: Tensor) -> Stats:
+        """What ``update`` needs to know of these votes."""
+
+    @abstractmethod
+    def update(self, stats: Stats, theta: Theta | None) -> Theta:
+        """Parameters that raise the bound (or keep it); ``theta`` is None at the start."""
+
+    @abstractmethod
+    def penalty(self, theta: Theta) -> Tensor:
+        """What the parameters add to the bound: a log prior up to a constant, or minus a KL. Float64."""
+
+    def table(self, theta: Theta) -> Tensor | None:
+        """The confusion matrices M,K,K as [worker, truth, label], where there are any."""
+        return None
+
+    def predict(self, batch: Batch, p: Tensor, theta: Theta) -> Tensor:
+        """p(label) of each vote's worker from a prediction of the truth p (B,K): V,K."""
+        table = self.table(theta)
+        if table is None:
+            raise NotImplementedError(f"{type(self).__name__} has no table: predict needs its own form")
+        return torch.einsum("vk,vkl->vl", p[batch.task], table[batch.worker])
+
+    def sample(self, size: int, seed: int, classes: int) -> Tensor:
+        """Draws of one worker's confusion matrix from the prior: S,K,K as [sample, truth, label]."""
+        raise NotImplementedError(f"{type(self).__name__} has no prior on confusion matrices to draw from")
+
+
+class TableChannel(Channel):
+    """A channel whose ``theta["log"]`` is a table M,K,K as [worker, label, truth].
+
+    The label comes before the truth so that a vote looks up one row: (worker, label) -> K numbers.
+    """
+
+    def loglik(self, batch: Batch, theta: Theta) -> Tensor:
+        return _rows(theta["log"])[batch.pair]  # V,K
+
+    def evidence(self, batch: Batch, theta: Theta) -> Tensor:
+        return batch.by_task.sum(_rows(theta["log"]))  # B,K: the V,K numbers are never made
+
+    def stats(self, batch: Batch, belief: Tensor) -> Stats:
+        counts = batch.by_pair.sum_exact(belief)
+        return {"counts": counts.view(batch.M, batch.K, batch.K)}  # M,K,K as [worker, label, truth], float64
+
+    def table(self, theta: Theta) -> Tensor | None:
+        return theta["log"].exp().transpose(1, 2)  # M,K,K as [worker, truth, label]
+
+
+def _rows(log_table: Tensor) -> Tensor:
+    return log_table.reshape(-1, log_table.shape[-1])  # M*K,K

@@ -1,0 +1,1 @@
+"""How channel and prior are found together."""

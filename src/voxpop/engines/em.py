@@ -1,0 +1,89 @@
+"""EM, and mean-field variational Bayes: the same two steps.
+
+Dempster, Laird, Rubin (1977); Beal (2003), variational Bayesian EM. A channel that keeps points makes
+this EM, one that keeps Dirichlets (and answers expected logs) makes it mean-field VB. The bound is
+
+    sum_i log sum_k exp(log p(k) + sum_v log p(l_v | k)) + penalty(channel) + penalty(prior)
+
+taken right after the E-step, where it equals the log posterior (EM) or the evidence bound (VB).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from voxpop.channels.base import Channel, Theta
+from voxpop.engines.loop import Info, Run, iterate
+from voxpop.numerics.simplex import softmax_rows
+from voxpop.priors.classes import ClassPrior, Pi
+from voxpop.votes import Batch
+
+
+@dataclass(frozen=True)
+class State:
+    belief: Tensor  # B,K
+    theta: Theta
+    pi: Pi
+
+
+@dataclass(frozen=True)
+class Model:
+    """A channel, a prior and the known truths: what the steps are about."""
+
+    channel: Channel
+    prior: ClassPrior
+    gold: Tensor | None = None  # B, class or -1
+
+    def maximise(self, batch: Batch, belief: Tensor, theta: Theta | None, pi: Pi | None) -> tuple[Theta, Pi]:
+        """M-step: the best parameters for a belief."""
+        return (
+            self.channel.update(self.channel.stats(batch, belief), theta),
+            self.prior.update(self.prior.stats(belief), pi),
+        )
+
+    def expect(self, batch: Batch, theta: Theta, pi: Pi) -> tuple[Tensor, float]:
+        """E-step: the belief for these parameters, and the bound there."""
+        logits = self.channel.evidence(batch, theta) + self.prior.logp(pi)  # B,K
+        belief, total = softmax_rows(clamp(logits, self.gold))
+        bound = total + self.channel.penalty(theta) + self.prior.penalty(pi)
+        return belief, float(bound)
+
+    def step(self, batch: Batch, state: State) -> tuple[State, Info]:
+        theta, pi = self.maximise(batch, state.belief, state.theta or None, state.pi or None)
+        belief, bound = self.expect(batch, theta, pi)
+        return State(belief, theta, pi), Info(bound, moved(belief, state.belief))
+
+
+def clamp(logits: Tensor, gold: Tensor | None) -> Tensor:
+    """Where the truth is known, exclude every other class."""
+    if gold is None:
+        return logits
+    known = gold >= 0
+    other = torch.ones_like(logits, dtype=torch.bool)
+    other[known, gold[known]] = False
+    return torch.where(known[:, None] & other, -torch.inf, logits)
+
+
+def moved(new: Tensor, old: Tensor) -> float:
+    """The largest change of any belief, looked at in place."""
+    return float((new - old).abs_().amax()) if new.numel() else 0.0
+
+
+def fit(
+    batch: Batch, model: Model, belief: Tensor, *, max_iter: int, tol: float, stage: str, theta: Theta | None = None
+) -> Run[State]:
+    """Alternate the two steps from a belief (or from given parameters of the channel)."""
+    pi = model.prior.update(model.prior.stats(belief), None)
+    if theta is not None:
+        belief, _ = model.expect(batch, theta, pi)
+    return iterate(
+        lambda state: model.step(batch, state),
+        State(belief, theta or {}, {} if theta is None else pi),
+        max_iter=max_iter,
+        tol=tol,
+        scale=max(batch.V, 1),
+        stage=stage,
+    )
