@@ -9,6 +9,7 @@ from torch import Tensor
 
 from voxpop.errors import TooLarge
 from voxpop.numerics.segments import segment_sum
+from voxpop.numerics.simplex import normalise
 from voxpop.votes import Batch
 
 Theta = dict[str, Tensor]  # the parameters of a channel
@@ -68,9 +69,16 @@ class Channel(ABC):
             raise NotImplementedError(f"{type(self).__name__} has no table: predict needs its own form")
         return torch.einsum("vk,vkl->vl", p[batch.task], table[batch.worker])
 
-    def sample(self, size: int, seed: int, classes: int) -> Tensor:
-        """Draws of one worker's confusion matrix from the prior: S,K,K as [sample, truth, label]."""
-        raise NotImplementedError(f"{type(self).__name__} has no prior on confusion matrices to draw from")
+    def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
+        """A draw of the parameters given the truths (in ``stats``): what Gibbs needs; only conjugate channels have it."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
+
+    def accuracy(self, theta: Theta, share: Tensor) -> Tensor:
+        """Each worker's chance of being right when the classes have these shares (K): M."""
+        table = self.table(theta)
+        if table is None:
+            raise NotImplementedError(f"{type(self).__name__} has no table: accuracy needs its own form")
+        return table.diagonal(dim1=1, dim2=2).double() @ share.double()
 
 
 class TableChannel(Channel):
@@ -86,10 +94,14 @@ class TableChannel(Channel):
         return batch.by_task.sum(_rows(theta["log"]))  # B,K: the V,K numbers are never made
 
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
+        require_table(batch.M, batch.K, "a confusion matrix per worker")
         counts = batch.by_pair.sum_exact(belief)
         return {"counts": counts.view(batch.M, batch.K, batch.K)}  # M,K,K as [worker, label, truth], float64
 
     def table(self, theta: Theta) -> Tensor | None:
+        """Where there is a Dirichlet posterior its mean, else the table itself."""
+        if "posterior" in theta:
+            return normalise(theta["posterior"].transpose(1, 2)).float()
         return theta["log"].exp().transpose(1, 2)  # M,K,K as [worker, truth, label]
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import Stats, TableChannel, Theta, require_table
+from voxpop.channels.base import Stats, TableChannel, Theta
 from voxpop.numerics.simplex import normalise
-from voxpop.votes import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,10 +16,6 @@ class Confusion(TableChannel):
     """p(label | truth) = Lambda[worker, truth, label], each row with a Dirichlet prior of 1 + ``pseudo`` counts."""
 
     pseudo: Tensor | float = 0.0  # a number, or M,K,K as [worker, label, truth]
-
-    def stats(self, batch: Batch, belief: Tensor) -> Stats:
-        require_table(batch.M, batch.K, "a confusion matrix per worker")
-        return super().stats(batch, belief)
 
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         counts = stats["counts"] + self.pseudo  # M,K,K

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import Stats, TableChannel, Theta, require_table
+from voxpop.channels.base import Stats, TableChannel, Theta
 from voxpop.numerics import dirichlet
-from voxpop.numerics.simplex import normalise
-from voxpop.votes import Batch
 
 
 def prior_rows(classes: int, right: float, wrong: float) -> Tensor:
@@ -25,24 +23,14 @@ class DirichletConfusion(TableChannel):
 
     alpha: Tensor  # K,K (all workers alike) or M,K,K, as [(worker,) label, truth]
 
-    def stats(self, batch: Batch, belief: Tensor) -> Stats:
-        require_table(batch.M, batch.K, "a confusion matrix per worker")
-        return super().stats(batch, belief)
-
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         return posterior(self.alpha.to(stats["counts"].device) + stats["counts"])
 
     def penalty(self, theta: Theta) -> Tensor:
         return -kl_of_rows(theta["posterior"], self.alpha.to(theta["posterior"].device))
 
-    def table(self, theta: Theta) -> Tensor:
-        return normalise(theta["posterior"].transpose(1, 2)).float()  # M,K,K
-
-    def sample(self, size: int, seed: int, classes: int) -> Tensor:
-        from voxpop.numerics.seeds import generator
-
-        rows = self.alpha.t().expand(size, classes, classes)  # S,K,K as [sample, truth, label]
-        return dirichlet.sample(rows.contiguous(), generator(seed, "channel"))
+    def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
+        return draw_rows(self.alpha.to(stats["counts"].device) + stats["counts"], rng)
 
 
 def posterior(alpha: Tensor) -> Theta:
@@ -54,3 +42,9 @@ def posterior(alpha: Tensor) -> Theta:
 def kl_of_rows(q: Tensor, p: Tensor) -> Tensor:
     """Sum of KL(q || p) over workers and truths, the labels along axis 1."""
     return dirichlet.kl(q.transpose(1, 2), p.expand_as(q).transpose(1, 2)).sum()
+
+
+def draw_rows(alpha: Tensor, rng: torch.Generator) -> Theta:
+    """A draw of every row, parameters as for ``posterior``."""
+    log = dirichlet.log_sample(alpha.transpose(1, 2).contiguous(), rng)
+    return {"log": log.transpose(1, 2).float().contiguous()}

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import Stats, TableChannel, Theta, require_table
-from voxpop.channels.dirichlet import kl_of_rows, posterior
-from voxpop.numerics.simplex import normalise
-from voxpop.votes import Batch
+from voxpop.channels.base import Stats, TableChannel, Theta
+from voxpop.channels.dirichlet import draw_rows, kl_of_rows, posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +29,17 @@ class HierarchicalConfusion(TableChannel):
     weight: float = 1.0
     rounds: int = 3
 
-    def stats(self, batch: Batch, belief: Tensor) -> Stats:
-        require_table(batch.M, batch.K, "a confusion matrix per worker")
-        return super().stats(batch, belief)
-
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         counts = stats["counts"]  # M,K,K
         alpha = self.start.to(counts.device) if theta is None else theta["crowd"]  # K,K
         for _ in range(self.rounds):
             alpha = self._raise(counts, alpha)
         return {**posterior(alpha + counts), "crowd": alpha}
+
+    def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
+        """The crowd's own parameters follow the sampled counts by one step of the fixed point."""
+        crowd = self._raise(stats["counts"], theta["crowd"])
+        return draw_rows(crowd + stats["counts"], rng) | {"crowd": crowd}
 
     def _raise(self, counts: Tensor, alpha: Tensor) -> Tensor:
         """Minka (2000) eq. 55 with a Gamma prior: the bound's tangent in log alpha, solved for alpha."""
@@ -55,5 +54,3 @@ class HierarchicalConfusion(TableChannel):
         prior = self.weight * (crowd.log() - crowd / self.start.to(crowd.device))
         return prior.sum() - kl_of_rows(theta["posterior"], crowd)
 
-    def table(self, theta: Theta) -> Tensor:
-        return normalise(theta["posterior"].transpose(1, 2)).float()  # M,K,K

@@ -35,11 +35,17 @@ class Run(Generic[S]):
 def iterate(
     step: Callable[[S], tuple[S, Info]], state: S, *, max_iter: int, tol: float, scale: float, stage: str
 ) -> Run[S]:
-    """Step until the bound gains less than ``tol * scale`` (scale: the number of votes); tol = 0 never stops early."""
+    """Step until the bound gains less than ``tol * scale`` (scale: the number of votes); tol = 0 never stops early.
+
+    An engine without a bound (belief propagation) stops when the belief moves by less than ``tol``.
+    """
     history: list[Info] = []
     for count in range(1, max_iter + 1):
         state, info = step(state)
-        gain = info.bound - history[-1].bound if history else math.inf
+        if math.isnan(info.bound):
+            gain = info.change
+        else:
+            gain = info.bound - history[-1].bound if history else math.inf
         history.append(info)
         emit(stage, count, max_iter, info.bound)
         if tol > 0 and abs(gain) <= tol * scale:

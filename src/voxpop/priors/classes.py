@@ -35,6 +35,10 @@ class ClassPrior(ABC):
     def penalty(self, pi: Pi) -> Tensor:
         """What the parameters add to the bound."""
 
+    def draw(self, totals: Tensor, rng: torch.Generator) -> Pi:
+        """A draw given how many tasks of each class there are; a prior without parameters has nothing to draw."""
+        return self.update(totals, None)
+
 
 @dataclass(frozen=True)
 class Uniform(ClassPrior):
@@ -79,6 +83,9 @@ class DirichletClasses(ClassPrior):
     def update(self, totals: Tensor, pi: Pi | None) -> Pi:
         alpha = totals + self.alpha
         return {"posterior": alpha, "log": dirichlet.expected_log(alpha).float()}
+
+    def draw(self, totals: Tensor, rng: torch.Generator) -> Pi:
+        return {"log": dirichlet.log_sample(totals + self.alpha, rng).float()}
 
     def penalty(self, pi: Pi) -> Tensor:
         return -dirichlet.kl(pi["posterior"], torch.full_like(pi["posterior"], self.alpha))

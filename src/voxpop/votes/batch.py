@@ -83,6 +83,11 @@ class Batch:
         return offsets_of(torch.bincount(self.worker, minlength=self.M))  # M+1, int64
 
     @cached_property
+    def task_ids(self) -> Tensor:
+        """The position of each vote's task on the tasks axis."""
+        return self.task.long() if self.rows is None else self.rows[self.task.long()]  # V
+
+    @cached_property
     def votes_per_task(self) -> Tensor:
         return self.offsets.diff()  # B
 

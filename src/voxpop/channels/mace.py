@@ -1,0 +1,70 @@
+"""Hovy, Berg-Kirkpatrick, Vaswani, Hovy (2013), Learning whom to trust with MACE.
+
+A worker either knows (with probability theta) and gives the truth, or spams from a favourite
+distribution xi. Whether a vote was spam is a second latent variable; it is summed out here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from voxpop.channels.base import Stats, Theta, table_fits
+from voxpop.channels.own_label import OwnLabelChannel, own_belief
+from voxpop.numerics.segments import scatter_sum
+from voxpop.numerics.simplex import normalise
+from voxpop.votes import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class Spamming(OwnLabelChannel):
+    """p(label | truth) = theta[worker] 1{label = truth} + (1 - theta[worker]) xi[worker, label].
+
+    Priors: theta ~ Beta(1 + pseudo_trust, 1 + pseudo_spam), xi ~ Dir(1 + pseudo_label).
+    """
+
+    pseudo_trust: float = 0.5
+    pseudo_spam: float = 0.5
+    pseudo_label: float = 0.5
+    rounds: int = 5  # of the inner EM over "was this vote spam"
+
+    def parts(self, batch: Batch, theta: Theta) -> tuple[Tensor, Tensor]:
+        spam = ((1 - theta["trust"][:, None]) * theta["spam"]).reshape(-1)  # M*K
+        known = theta["trust"].repeat_interleave(batch.K) + spam  # M*K
+        log_spam, log_known = spam.log().float(), known.log().float()
+        pair = batch.pair.long()
+        return log_spam[pair], (log_known - log_spam)[pair]
+
+    def stats(self, batch: Batch, belief: Tensor) -> Stats:
+        shape = (batch.M, batch.K)
+        right = scatter_sum(own_belief(batch, belief), batch.pair, batch.M * batch.K).view(shape)
+        return {"right": right, "votes": batch.by_pair.counts.double().view(shape)}  # M,K as [worker, label]
+
+    def update(self, stats: Stats, theta: Theta | None) -> Theta:
+        right, votes = stats["right"], stats["votes"]
+        if theta is None:
+            trust = torch.full_like(right[:, 0], 0.5)
+            spam = normalise(votes + 1)
+        else:
+            trust, spam = theta["trust"], theta["spam"]
+        for _ in range(self.rounds):
+            known = trust[:, None] / (trust[:, None] + (1 - trust[:, None]) * spam)  # M,K: p(knew | right)
+            honest = (right * known).sum(1) + self.pseudo_trust  # M
+            lazy = (votes - right * known).clamp_min(0)  # M,K
+            trust = honest / (honest + lazy.sum(1) + self.pseudo_spam)
+            spam = normalise(lazy + self.pseudo_label)
+        return {"trust": trust, "spam": spam}
+
+    def penalty(self, theta: Theta) -> Tensor:
+        trust, spam = theta["trust"], theta["spam"]
+        beta = self.pseudo_trust * trust.log() + self.pseudo_spam * torch.log1p(-trust)
+        return beta.sum() + self.pseudo_label * spam.log().sum()
+
+    def table(self, theta: Theta) -> Tensor | None:
+        M, K = theta["spam"].shape
+        if not table_fits(M, K):
+            return None
+        spam = ((1 - theta["trust"][:, None]) * theta["spam"]).float()[:, None, :].repeat(1, K, 1)  # M,K,K
+        return spam + theta["trust"].float()[:, None, None] * torch.eye(K, device=spam.device)

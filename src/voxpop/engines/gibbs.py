@@ -1,0 +1,113 @@
+"""Gibbs sampling of truths, confusion matrices and class frequencies.
+
+Kim, Ghahramani (2012), Bayesian classifier combination. The truths are drawn from their conditional,
+but it is the conditional itself that is averaged (Rao-Blackwell): the belief is calibrated when the
+model is, where mean field is overconfident.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from voxpop.channels.base import Theta
+from voxpop.engines.em import Model, clamp
+from voxpop.engines.events import emit
+from voxpop.numerics.seeds import generator
+from voxpop.numerics.simplex import softmax_rows
+from voxpop.votes import Batch
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What is kept of the chains."""
+
+    belief: Tensor  # B,K: mean of the conditionals
+    table: Tensor | None  # M,K,K: mean confusion matrix as [worker, truth, label], where it fits
+    accuracy: Tensor  # T,M: each worker's chance of being right, a row a kept sweep
+    trace: tuple[float, ...]  # log p(votes | parameters) of every sweep, chain after chain
+    r_hat: float  # spread between halves of chains over the spread within; near 1 when they agree
+
+
+def sample(
+    batch: Batch,
+    model: Model,
+    belief: Tensor,
+    theta: Theta,
+    *,
+    sweeps: int,
+    burn_in: int,
+    chains: int,
+    seed: int,
+    keep: int = 400,
+) -> Samples:
+    """``chains`` chains of ``sweeps`` sweeps each from a belief; the first ``burn_in`` of each are thrown away.
+
+    ``model`` is as for EM: any channel that can ``draw``, any prior, the known truths.
+    """
+    kept = chains * (sweeps - burn_in)
+    every = max(1, kept // keep)
+    total = torch.zeros(batch.B, batch.K, device=batch.device)
+    table: Tensor | None = None
+    accuracy: list[Tensor] = []
+    traces: list[list[float]] = []
+    for chain in range(chains):
+        rng = generator(seed, "gibbs", chain, device=batch.device)
+        now, parameters, trace = belief, theta, []
+        for sweep in range(sweeps):
+            now, parameters, share, joint = _sweep(batch, model, now, parameters, rng)
+            trace.append(joint)
+            emit("sampling", chain * sweeps + sweep + 1, chains * sweeps, joint)
+            if sweep < burn_in:
+                continue
+            total += now
+            if (sweep - burn_in) % every == 0:
+                accuracy.append(model.channel.accuracy(parameters, share).float())
+                one = model.channel.table(parameters)
+                if one is not None:
+                    table = one.double() if table is None else table.add_(one)
+        traces.append(trace)
+    return Samples(
+        total / kept,
+        None if table is None else (table / len(accuracy)).float(),
+        torch.stack(accuracy),
+        tuple(x for trace in traces for x in trace),
+        r_hat([t[burn_in:] for t in traces]),
+    )
+
+
+def _sweep(
+    batch: Batch, model: Model, belief: Tensor, theta: Theta, rng: torch.Generator
+) -> tuple[Tensor, Theta, Tensor, float]:
+    """Truths from the belief, then parameters given the truths, then the new conditional belief."""
+    truth = draw_rows(belief, rng)  # B
+    certain = torch.zeros_like(belief).scatter_(1, truth[:, None], 1.0)  # B,K
+    theta = model.channel.draw(model.channel.stats(batch, certain), theta, rng)
+    totals = torch.bincount(truth, minlength=batch.K).double()
+    pi = model.prior.draw(totals, rng)
+    logits = model.channel.evidence(batch, theta) + model.prior.logp(pi)
+    belief, joint = softmax_rows(clamp(logits, model.gold))
+    return belief, theta, (totals + 1) / (totals.sum() + batch.K), float(joint)
+
+
+def draw_rows(p: Tensor, rng: torch.Generator) -> Tensor:
+    """One class for each row of probabilities (int64)."""
+    u = torch.rand(p.shape[0], 1, generator=rng, device=p.device)
+    cumulative = p.cumsum(1)
+    return (cumulative < u * cumulative[:, -1:]).sum(1).clamp_max(p.shape[1] - 1)
+
+
+def r_hat(traces: list[list[float]]) -> float:
+    """Split R-hat (Gelman et al. 2013, eq. 11.4) of the log joint."""
+    half = min(len(t) for t in traces) // 2
+    if half < 2:
+        return math.inf
+    pieces = torch.tensor([part for t in traces for part in (t[:half], t[-half:])], dtype=torch.float64)  # C,H
+    within = pieces.var(1).mean()
+    between = half * pieces.mean(1).var()
+    if within == 0:
+        return 1.0
+    return float(((half - 1) / half + between / (half * within)).sqrt())
