@@ -1,1 +1,85 @@
-"""voxpop: what is true, how sure is it, and who can be trusted, when those who label disagree."""
+"""voxpop: what is true, how sure is it, and who can be trusted, when those who label disagree.
+
+Names are imported when they are first used, so ``import voxpop`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from voxpop.methods.registry import BY_CLASS
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from voxpop.audit.agreement import Agreement, agreement
+    from voxpop.engines.events import Progress, listening
+    from voxpop.engines.outcome import Status
+    from voxpop.errors import BadInput, BadOption, FitWarning, RunFailed, TooLarge, UnknownName, VoxError, VoxWarning
+    from voxpop.io import read
+    from voxpop.methods.bayes_gc import BayesGC
+    from voxpop.methods.belief_propagation import BeliefPropagation
+    from voxpop.methods.coins import ConfusionVector, OneCoin
+    from voxpop.methods.dawid_skene import DawidSkene
+    from voxpop.methods.default import consensus
+    from voxpop.methods.gibbs_bcc import GibbsBCC
+    from voxpop.methods.glad import GLAD
+    from voxpop.methods.hierarchical import HierarchicalDawidSkene
+    from voxpop.methods.mace import MACE
+    from voxpop.methods.majority import MajorityVote
+    from voxpop.methods.mean_field import MeanField
+    from voxpop.methods.registry import METHODS, make
+    from voxpop.methods.weighted import WeightedVote, ZeroBasedSkill
+    from voxpop.results import Consensus, load, plots
+    from voxpop.simulate import simulate
+    from voxpop.votes import Votes
+
+_WHERE = {
+    "Agreement": "audit.agreement",
+    "agreement": "audit.agreement",
+    "Progress": "engines.events",
+    "listening": "engines.events",
+    "Status": "engines.outcome",
+    "read": "io",
+    "consensus": "methods.default",
+    "METHODS": "methods.registry",
+    "make": "methods.registry",
+    "Consensus": "results",
+    "load": "results",
+    "simulate": "simulate",
+    "Votes": "votes",
+    **dict.fromkeys(
+        (
+            "BadInput",
+            "BadOption",
+            "DataWarning",
+            "FitWarning",
+            "RunFailed",
+            "TooLarge",
+            "UnknownName",
+            "VoxError",
+            "VoxWarning",
+        ),
+        "errors",
+    ),
+    **{entry.python: f"methods.{entry.module}" for entry in BY_CLASS.values()},
+}
+_MODULES = {"plots": "results.plots"}
+
+__all__ = ["__version__", *sorted(_WHERE), *sorted(_MODULES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(f"voxpop.{_WHERE[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"voxpop.{_MODULES[name]}")
+    else:
+        raise AttributeError(f"module 'voxpop' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -39,7 +39,7 @@ def above(low: float) -> Rule:
 
 def fraction(high_included: bool = True) -> Rule:
     words = "a number from 0 to 1" if high_included else "a number from 0 to below 1"
-    return Rule(lambda v: _number(v) and 0 <= v and (v <= 1 if high_included else v < 1), words)
+    return Rule(lambda v: _number(v) and v >= 0 and (v <= 1 if high_included else v < 1), words)
 
 
 def one_of(*names: str) -> Rule:

@@ -59,7 +59,9 @@ class SkillAndEase(OwnLabelChannel):
             ease = self._climb(ease, lambda e, a=ability: self._ease_part(e, a, right, task))  # type: ignore[misc]
         return {"skill": skill, "log_ease": ease}
 
-    def _skill_part(self, skill: Tensor, spread: Tensor, right: Tensor, worker: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _skill_part(
+        self, skill: Tensor, spread: Tensor, right: Tensor, worker: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Each worker's part of the bound, its slope and its curvature (negated)."""
         value, slope, curve = _vote_terms(skill[worker] * spread, right)
         away = (skill - self.skill_mean) / self.skill_sd

@@ -53,4 +53,3 @@ class HierarchicalConfusion(TableChannel):
         crowd = theta["crowd"]
         prior = self.weight * (crowd.log() - crowd / self.start.to(crowd.device))
         return prior.sum() - kl_of_rows(theta["posterior"], crowd)
-

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import torch
 from torch import Tensor
 
 from voxpop.channels.base import Channel, Theta

@@ -69,7 +69,9 @@ def checked_tables(table: Tensor, classes: int) -> Tensor:
     """Prototypes must be S,K,K and their rows on the simplex."""
     table = torch.as_tensor(table, dtype=torch.float32)
     if table.dim() != 3 or tuple(table.shape[1:]) != (classes, classes):
-        raise BadOption(f"workers_prior has the shape {tuple(table.shape)}; give S,{classes},{classes} as [sample, truth, label]")
+        raise BadOption(
+            f"workers_prior has the shape {tuple(table.shape)}; give S,{classes},{classes} as [sample, truth, label]"
+        )
     if bool((table < 0).any()) or not torch.allclose(table.sum(2), torch.ones(()), atol=1e-4):
         raise BadOption("workers_prior: each row [sample, truth, :] must be non-negative and sum to 1")
     return table

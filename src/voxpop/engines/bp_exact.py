@@ -33,7 +33,9 @@ class OneCoinExact:
         many = batch.worker_offsets.diff()  # M
         place = torch.empty_like(order)
         place[order] = torch.arange(batch.V, device=order.device) - offsets_of(many)[:-1].repeat_interleave(many)
-        padded = torch.full((batch.M, int(many.max()) if batch.V else 0), -1.0, dtype=torch.float64, device=incoming.device)
+        padded = torch.full(
+            (batch.M, int(many.max()) if batch.V else 0), -1.0, dtype=torch.float64, device=incoming.device
+        )
         padded[worker, place] = right
 
         number = self._number_right(padded)  # M,r+1

@@ -59,7 +59,9 @@ class Segments:
             return self.offsets, None
         owner = torch.repeat_interleave(pieces.long())  # P
         first = offsets_of(pieces)[:-1]
-        start = self.offsets[:-1][owner].long() + PIECE * (torch.arange(owner.numel(), device=owner.device) - first[owner])
+        start = self.offsets[:-1][owner].long() + PIECE * (
+            torch.arange(owner.numel(), device=owner.device) - first[owner]
+        )
         return torch.cat([start, self.offsets[-1:].long()]).to(self.offsets.dtype), owner
 
 

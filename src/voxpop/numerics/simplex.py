@@ -8,6 +8,7 @@ from torch import Tensor
 TIE = 1e-5  # scores this close are ties, and the first class wins
 _BLOCK = 1 << 17
 _NARROW = 32
+_LEAST = torch.finfo(torch.float32).min
 
 
 def softmax_rows(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,14 +21,18 @@ def softmax_rows(logits: Tensor) -> tuple[Tensor, Tensor]:
     total = torch.zeros((), dtype=torch.float64, device=logits.device)
     if width > _NARROW or logits.is_cuda:
         norm = torch.logsumexp(logits, 1)  # N
-        return torch.softmax(logits, 1), total + norm.sum(dtype=torch.float64)
+        p = torch.softmax(logits, 1)
+        return torch.where((norm == -torch.inf)[:, None], 1.0 / width, p), total + norm.sum(dtype=torch.float64)
     out = torch.empty_like(logits)
     for start in range(0, rows, _BLOCK):
         columns = logits[start : start + _BLOCK].t().contiguous()  # K,B
-        top = columns.amax(0)  # B
+        top = columns.amax(0).clamp_min_(_LEAST)  # B; a row of -inf alone must not become -inf - -inf
         columns.sub_(top).exp_()
         mass = columns.sum(0)
         total += (top + mass.log()).sum(dtype=torch.float64)
+        if bool((mass == 0).any()):
+            columns.masked_fill_(mass == 0, 1.0 / width)  # everything excluded: nothing is known
+            mass = columns.sum(0)
         out[start : start + _BLOCK] = columns.div_(mass).t()
     return out, total
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from voxpop.errors import BadInput, unknown
@@ -28,7 +29,8 @@ class Axis:
     @classmethod
     def found_in(cls, kind: str, column: pl.Series) -> Axis:
         """The axis of the names that occur: sorted, numbers numerically, also where they are text."""
-        return cls(kind, sort_names(column.unique().drop_nulls()))
+        names = column.unique().drop_nulls()
+        return cls(kind, sort_names(as_text(names) if isinstance(names.dtype, pl.Categorical) else names))
 
     @classmethod
     def counting(cls, kind: str, size: int) -> Axis:
@@ -58,6 +60,8 @@ class Axis:
 
     def codes(self, column: pl.Series) -> pl.Series:
         """The position of each name (UInt32); null where the name is not on this axis or is missing."""
+        if isinstance(column.dtype, pl.Categorical):
+            return self._codes_of_distinct(column)
         names, column = alike(self.names, column)
         if names.dtype.is_integer() and self._counts_from_zero:
             on_axis = column.is_between(0, len(names) - 1)
@@ -67,10 +71,24 @@ class Axis:
         table = pl.DataFrame({"name": names}).with_row_index("code")
         return pl.DataFrame({"name": column}).join(table, on="name", how="left", maintain_order="left")["code"]
 
+    def _codes_of_distinct(self, column: pl.Series) -> pl.Series:
+        """The same for a column with a dictionary: each distinct name is looked up once."""
+        distinct = column.unique().drop_nulls()
+        entry = distinct.to_physical().to_numpy()
+        code = np.full(int(entry.max(initial=0)) + 1, -1)
+        code[entry] = self.codes(as_text(distinct)).cast(pl.Int64).fill_null(-1).to_numpy()
+        on_axis = pl.Series(code).replace(-1, None).cast(pl.UInt32)
+        return on_axis.gather(column.to_physical())
+
     @cached_property
     def _counts_from_zero(self) -> bool:
         n = len(self.names)
-        return n > 0 and self.names[0] == 0 and self.names[-1] == n - 1 and bool((self.names.diff().drop_nulls() == 1).all())
+        return (
+            n > 0
+            and self.names[0] == 0
+            and self.names[-1] == n - 1
+            and bool((self.names.diff().drop_nulls() == 1).all())
+        )
 
     def position(self, name: Any) -> int:
         """The position of one name, or an error that names the nearest."""

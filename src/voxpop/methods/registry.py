@@ -1,0 +1,89 @@
+"""The one list of methods: name, paper, equations, what each can do. Nothing heavy is imported to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from voxpop.errors import unknown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``can`` says which conformance checks apply: bound, adds-up, sampler, confidence, starts."""
+
+    python: str  # the class
+    module: str  # where it is, below voxpop.methods
+    summary: str
+    paper: str
+    equations: str = ""
+    can: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The name on the command line."""
+        return _KEBAB[self.python]
+
+    def load(self) -> Any:
+        return getattr(import_module(f"voxpop.methods.{self.module}"), self.python)
+
+
+def _can(*what: str) -> frozenset[str]:
+    return frozenset(what)
+
+
+ENTRIES = (
+    Entry("MajorityVote", "majority", "the label that most votes name", "folklore", "", _can("gold")),
+    Entry("WeightedVote", "weighted", "votes weighted by agreement with the majority (Wawa)", "Appen's Wawa", "", _can("gold")),
+    Entry("ZeroBasedSkill", "weighted", "weights that follow agreement with the weighted vote", "Toloka's zero-based skill", "", _can("gold", "iterative")),
+    Entry("DawidSkene", "dawid_skene", "a confusion matrix per worker, by EM", "Dawid & Skene 1979", "2.3-2.5", _can("gold", "iterative", "bound", "starts", "adds-up", "table")),
+    Entry("HierarchicalDawidSkene", "hierarchical", "confusion matrices pooled towards the crowd's, strength learned", "Paun et al. 2018", "2.4", _can("gold", "iterative", "bound", "starts", "adds-up", "table", "random")),
+    Entry("OneCoin", "coins", "one chance of being right per worker, by EM", "tutorial (paper 003), alternative models", "", _can("gold", "iterative", "bound", "starts", "adds-up")),
+    Entry("ConfusionVector", "coins", "one chance of being right per worker and class, by EM", "tutorial (paper 003), alternative models", "", _can("gold", "iterative", "bound", "starts", "adds-up")),
+    Entry("GLAD", "glad", "skill of workers times ease of tasks", "Whitehill et al. 2009", "1-4", _can("gold", "iterative", "bound", "starts", "adds-up")),
+    Entry("MACE", "mace", "workers who know, or spam", "Hovy et al. 2013", "1", _can("gold", "iterative", "bound", "starts", "adds-up")),
+    Entry("BayesGC", "bayes_gc", "Dirichlet priors on everything, by mean-field VB", "Li et al. 2021 (paper 000)", "17-19", _can("gold", "iterative", "bound", "starts", "adds-up", "table", "random")),
+    Entry("GibbsBCC", "gibbs_bcc", "the model of BayesGC, sampled: calibrated", "Kim & Ghahramani 2012", "2-6", _can("gold", "iterative", "table", "sampler", "random")),
+    Entry("MeanField", "mean_field", "any prior on the confusion matrix, by mean field", "Liu et al. 2012; Kim et al. (paper 001)", "14-17", _can("gold", "iterative", "bound", "starts", "adds-up", "random")),
+    Entry("BeliefPropagation", "belief_propagation", "any prior on the confusion matrix, integrated out: calibrated", "Liu et al. 2012; Kim et al. (paper 001)", "19-21, 42", _can("gold", "iterative", "adds-up", "random")),
+)  # fmt: skip
+
+_KEBAB = {
+    "MajorityVote": "majority-vote",
+    "WeightedVote": "weighted-vote",
+    "ZeroBasedSkill": "zero-based-skill",
+    "DawidSkene": "dawid-skene",
+    "HierarchicalDawidSkene": "hierarchical-dawid-skene",
+    "OneCoin": "one-coin",
+    "ConfusionVector": "confusion-vector",
+    "GLAD": "glad",
+    "MACE": "mace",
+    "BayesGC": "bayes-gc",
+    "GibbsBCC": "gibbs-bcc",
+    "MeanField": "mean-field",
+    "BeliefPropagation": "belief-propagation",
+}
+
+METHODS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
+BY_CLASS: Mapping[str, Entry] = {entry.python: entry for entry in ENTRIES}
+
+
+def find(name: str) -> Entry:
+    """The entry of a method by either of its names."""
+    entry = METHODS.get(name) or BY_CLASS.get(name)
+    if entry is None:
+        raise unknown("method", name, METHODS, "'voxpop methods' lists them")
+    return entry
+
+
+def make(name: str, **options: Any) -> Any:
+    """A method by name with its options; unknown ones are answered with the nearest."""
+    from voxpop.options import option_names
+
+    kind = find(name).load()
+    for option in options:
+        if option not in option_names(kind):
+            raise unknown(f"option of {kind.__name__}", option, option_names(kind))
+    return kind(**options)

@@ -1,0 +1,52 @@
+"""The table behind ``Consensus.explain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from voxpop.results.evidence import ADDS_UP, LEFT_OUT
+
+if TYPE_CHECKING:
+    from voxpop.results.consensus import Consensus
+
+
+def explain(found: Consensus, task: int) -> pl.DataFrame:
+    """One row a vote, and one for the prior or the rest."""
+    votes = found.votes
+    batch = votes.batch(torch.tensor([task]))
+    own = int(found.label[task])
+    belief = found.belief[task]  # K
+    total = against(belief.double().log()[None], own)[0]  # K
+    if found.evidence is None:
+        said, how = torch.zeros(batch.V, votes.K), LEFT_OUT
+    else:
+        said = found.evidence.of_votes(batch, int(votes.offsets[task]), belief)
+        how = ADDS_UP if found.evidence.adds_up else LEFT_OUT
+    rows = against(said.double(), own)  # v,K
+    if how == ADDS_UP and found.evidence is not None and not _known(belief):
+        last, name = against(found.evidence.prior[None].double(), own)[0], "(prior)"
+    else:
+        last, name = total - rows.sum(0), "(gold)" if _known(belief) else "(rest)"
+    frame = pl.DataFrame(
+        {
+            "worker": [str(votes.workers[w]) for w in batch.worker] + [name],
+            "vote": [str(votes.classes[c]) for c in batch.label] + [None],
+            "how": [how] * (batch.V + 1),
+        }
+    )
+    columns = torch.cat([rows, last[None]]).unbind(1)
+    return frame.with_columns(**{str(n): pl.Series(c.numpy()) for n, c in zip(votes.classes, columns, strict=True)})
+
+
+def against(logs: Tensor, own: int) -> Tensor:
+    """Log-odds of every class against the class found; the same -inf on both sides is no odds at all."""
+    odds = logs - logs[:, own : own + 1]
+    return torch.where(torch.isnan(odds), 0.0, odds)
+
+
+def _known(belief: Tensor) -> bool:
+    return bool((belief == 1).any())
