@@ -69,6 +69,10 @@ class Channel(ABC):
             raise NotImplementedError(f"{type(self).__name__} has no table: predict needs its own form")
         return torch.einsum("vk,vkl->vl", p[batch.task], table[batch.worker])
 
+    def likelihood(self, batch: Batch, theta: Theta) -> Tensor:
+        """p(label | truth) of each vote, with uncertain parameters at their mean: V,K. For predicting votes."""
+        return self.loglik(batch, theta).exp()
+
     def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
         """A draw of the parameters given the truths (in ``stats``): what Gibbs needs; only conjugate channels have it."""
         raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
@@ -89,6 +93,12 @@ class TableChannel(Channel):
 
     def loglik(self, batch: Batch, theta: Theta) -> Tensor:
         return _rows(theta["log"])[batch.pair]  # V,K
+
+    def likelihood(self, batch: Batch, theta: Theta) -> Tensor:
+        if "posterior" not in theta:
+            return super().likelihood(batch, theta)
+        mean = theta["posterior"] / theta["posterior"].sum(1, keepdim=True)  # M,K,K as [worker, label, truth]
+        return _rows(mean.float())[batch.pair]
 
     def evidence(self, batch: Batch, theta: Theta) -> Tensor:
         return batch.by_task.sum(_rows(theta["log"]))  # B,K: the V,K numbers are never made

@@ -35,6 +35,9 @@ class Coin(Channel):
         right = theta["log_right"].expand(-1, batch.K)[worker, label]  # V
         return out.scatter(1, label[:, None], right[:, None])
 
+    def likelihood(self, batch: Batch, theta: Theta) -> Tensor:
+        return self.loglik(batch, self.at(theta["right"])).exp()
+
     def evidence(self, batch: Batch, theta: Theta) -> Tensor:
         base = batch.workers_by_task.sum(theta["log_wrong"])  # B,1 or B,K
         gain = (theta["log_right"] - theta["log_wrong"]).expand(-1, batch.K)  # M,K

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from voxpop.channels.base import Stats, Theta, table_fits
 from voxpop.channels.own_label import OwnLabelChannel, own_belief
+from voxpop.numerics import dirichlet
 from voxpop.numerics.segments import scatter_sum
 from voxpop.numerics.simplex import normalise
 from voxpop.votes import Batch
@@ -56,6 +57,20 @@ class Spamming(OwnLabelChannel):
             trust = honest / (honest + lazy.sum(1) + self.pseudo_spam)
             spam = normalise(lazy + self.pseudo_label)
         return {"trust": trust, "spam": spam}
+
+    def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
+        """Which right votes were lucky spam, then trust and favourite labels given that."""
+        right, votes = stats["right"], stats["votes"]
+        spam = (1 - theta["trust"])[:, None] * theta["spam"]  # M,K
+        lucky = torch.binomial(right.round(), spam / (theta["trust"][:, None] + spam), generator=rng)
+        honest = (right - lucky).sum(1)
+        lazy = (votes - right).clamp_min(0) + lucky
+        counts = torch.stack([honest + 1 + self.pseudo_trust, lazy.sum(1) + 1 + self.pseudo_spam], -1)
+        trust = dirichlet.sample(counts, rng)[:, 0]
+        return {"trust": trust, "spam": dirichlet.sample(lazy + 1 + self.pseudo_label, rng)}
+
+    def accuracy(self, theta: Theta, share: Tensor) -> Tensor:
+        return theta["trust"] + (1 - theta["trust"]) * (theta["spam"] @ share.double())
 
     def penalty(self, theta: Theta) -> Tensor:
         trust, spam = theta["trust"], theta["spam"]

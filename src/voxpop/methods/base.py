@@ -6,12 +6,13 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from voxpop.engines import em
 from voxpop.engines.em import Model
 from voxpop.engines.gibbs import Samples, sample
-from voxpop.engines.loop import Info, Run
+from voxpop.engines.loop import Run
 from voxpop.engines.outcome import Status
 from voxpop.engines.starts import beliefs_to_start
 from voxpop.errors import BadInput, warn
@@ -171,4 +172,7 @@ def judged(status: Status, votes: Votes, belief: Tensor) -> Status:
     return Status.DEGENERATE if one and int(majority.min()) != int(majority.max()) else status
 
 
-__all__ = ["Ascent", "Info", "Iterative", "MeanFieldAscent", "Method", "judged", "log_prior"]
+def left_out(table: Tensor) -> Evidence:
+    """Evidence of a sampler or an average: a vote is left out by Bayes' rule with the mean confusion matrices."""
+    log = table.clamp_min(torch.finfo(table.dtype).tiny).log().transpose(1, 2).contiguous()
+    return Evidence("average", {"log": log}, torch.zeros(table.shape[1]))

@@ -9,8 +9,8 @@ from torch import Tensor
 from voxpop.channels.coin import Coin
 from voxpop.engines.em import Model
 from voxpop.methods.base import Ascent
-from voxpop.methods.priors import CLASS_PRIORS, point_prior
-from voxpop.options import above, one_of, option
+from voxpop.methods.priors import class_prior_option, point_prior
+from voxpop.options import above, option
 from voxpop.votes import Votes
 
 
@@ -19,7 +19,7 @@ class OneCoin(Ascent):
     """Each worker is right with one probability, and wrong labels are alike; by EM, maximum a posteriori."""
 
     smoothing: float = option(1.0, above(0), "pseudo votes, right and wrong, added to every worker")
-    class_prior: str = option("uniform", one_of(*CLASS_PRIORS), "what is believed of a task before its votes")
+    class_prior: str = class_prior_option("uniform")
 
     def model(self, votes: Votes, gold: Tensor | None) -> Model:
         channel = Coin(votes.K, shared=True, a=1 + self.smoothing, b=1 + self.smoothing)
@@ -31,7 +31,7 @@ class ConfusionVector(Ascent):
     """Each worker is right with a probability that depends on the truth, and wrong labels are alike."""
 
     smoothing: float = option(1.0, above(0), "pseudo votes, right and wrong, added to every worker and class")
-    class_prior: str = option("frequencies", one_of(*CLASS_PRIORS), "what is believed of a task before its votes")
+    class_prior: str = class_prior_option("learned")
 
     def model(self, votes: Votes, gold: Tensor | None) -> Model:
         channel = Coin(votes.K, shared=False, a=1 + self.smoothing, b=1 + self.smoothing)

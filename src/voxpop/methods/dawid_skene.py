@@ -11,8 +11,8 @@ from voxpop.channels.confusion import Confusion
 from voxpop.engines.em import Model
 from voxpop.methods.base import Ascent
 from voxpop.methods.error_rates import error_rates
-from voxpop.methods.priors import CLASS_PRIORS, point_prior
-from voxpop.options import anything, at_least, one_of, option
+from voxpop.methods.priors import class_prior_option, point_prior
+from voxpop.options import anything, at_least, option
 from voxpop.votes import Votes
 
 
@@ -26,7 +26,7 @@ class DawidSkene(Ascent):
     """
 
     smoothing: float = option(0.01, at_least(0), "pseudo votes added to every cell of a confusion matrix")
-    class_prior: str = option("frequencies", one_of(*CLASS_PRIORS), "what is believed of a task before its votes")
+    class_prior: str = class_prior_option("learned")
     error_rates: Any = option(
         None, anything(), "known error rates: a file or frame of worker, truth, label, p, or M,K,K numbers"
     )

@@ -12,10 +12,10 @@ from voxpop.engines.gibbs import sample
 from voxpop.engines.loop import Info
 from voxpop.engines.outcome import Status
 from voxpop.engines.starts import shares
-from voxpop.methods.base import Iterative, judged
+from voxpop.methods.base import Iterative, judged, left_out
 from voxpop.options import above, at_least, option, pair_above, whole
 from voxpop.priors import DirichletClasses
-from voxpop.results import Consensus, Evidence
+from voxpop.results import Consensus
 from voxpop.votes import Votes
 
 
@@ -55,14 +55,6 @@ class GibbsBCC(Iterative):
             history=tuple(Info(value) for value in drawn.trace),
             fitted_table=table,
             accuracy_samples=drawn.accuracy.cpu(),
-            evidence=left_out(table, votes.K),
+            evidence=left_out(table),
             notes=(f"R-hat of the log likelihood {drawn.r_hat:.3f} over {self.chains} chains",),
         )
-
-
-def left_out(table: Tensor, classes: int) -> Evidence:
-    """Evidence of a sampler: votes are left out by Bayes' rule with the mean confusion matrices."""
-    import torch
-
-    log = table.clamp_min(torch.finfo(table.dtype).tiny).log().transpose(1, 2).contiguous()
-    return Evidence("average", {"log": log}, torch.zeros(classes))

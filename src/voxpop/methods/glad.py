@@ -9,8 +9,8 @@ from torch import Tensor
 from voxpop.channels.glad import SkillAndEase
 from voxpop.engines.em import Model
 from voxpop.methods.base import Ascent
-from voxpop.methods.priors import CLASS_PRIORS, point_prior
-from voxpop.options import above, one_of, option
+from voxpop.methods.priors import class_prior_option, point_prior
+from voxpop.options import above, option
 from voxpop.votes import Votes
 
 
@@ -20,7 +20,7 @@ class GLAD(Ascent):
 
     skill_sd: float = option(1.0, above(0), "standard deviation of the skills around 1")
     ease_sd: float = option(1.0, above(0), "standard deviation of the logarithm of the eases around 0")
-    class_prior: str = option("uniform", one_of(*CLASS_PRIORS), "what is believed of a task before its votes")
+    class_prior: str = class_prior_option("uniform")
 
     def model(self, votes: Votes, gold: Tensor | None) -> Model:
         return Model(SkillAndEase(skill_sd=self.skill_sd, ease_sd=self.ease_sd), point_prior(self.class_prior), gold)

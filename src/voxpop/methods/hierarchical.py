@@ -10,8 +10,8 @@ from voxpop.channels.dirichlet import prior_rows
 from voxpop.channels.hierarchical import HierarchicalConfusion
 from voxpop.engines.em import Model
 from voxpop.methods.base import MeanFieldAscent
+from voxpop.methods.priors import class_prior_option, variational_prior
 from voxpop.options import above, option, pair_above
-from voxpop.priors import DirichletClasses
 from voxpop.votes import Votes
 
 
@@ -23,7 +23,8 @@ class HierarchicalDawidSkene(MeanFieldAscent):
         (2.0, 1.0), pair_above(0), "where the crowd's parameters start: right, and wrong shared by the wrong labels"
     )
     weight: float = option(0.1, above(0), "how much that start weighs as a prior")
+    class_prior: str = class_prior_option("learned")
 
     def model(self, votes: Votes, gold: Tensor | None) -> Model:
         start = prior_rows(votes.K, *self.alpha)
-        return Model(HierarchicalConfusion(start, self.weight), DirichletClasses(1.0), gold)
+        return Model(HierarchicalConfusion(start, self.weight), variational_prior(self.class_prior), gold)

@@ -1,0 +1,199 @@
+"""The default: models of the crowd averaged by how well each foretells votes that were held out.
+
+No single model wins on every crowd. So each candidate is fitted without some of the votes, and asked for
+the probability of those. The weights are the mixture that foretells them best (stacking of predictive
+distributions, Yao, Vehtari, Simpson, Gelman 2018). Then the candidates that matter are fitted to all
+votes, sampled, and their beliefs averaged with these weights. No truth is used anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from voxpop.channels.base import table_fits
+from voxpop.engines import em
+from voxpop.engines.events import emit
+from voxpop.engines.gibbs import Samples, sample
+from voxpop.engines.outcome import Status
+from voxpop.engines.starts import shares
+from voxpop.methods.base import Ascent, Iterative, judged, left_out
+from voxpop.methods.hierarchical import HierarchicalDawidSkene
+from voxpop.methods.mace import MACE
+from voxpop.methods.mean_field import MeanField
+from voxpop.numerics.seeds import generator
+from voxpop.numerics.simplex import normalise
+from voxpop.options import fraction, option, whole
+from voxpop.results import Consensus
+from voxpop.votes import Votes
+
+FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; above, one part is enough
+FOLDS = 5
+ENOUGH = 0.05  # a candidate with less weight than this is left out
+SWEEPS_OF_VOTES = 20_000_000  # votes to resample in all, between 20 and 200 sweeps of each candidate
+
+
+def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
+    """The truth behind the votes by the default method, which decides by held-out votes what to believe.
+
+    ``gold`` (task -> label, or a frame) is taken as certain. Options: those of ``Default``.
+    """
+    return Default(**options).infer(votes, gold)
+
+
+def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
+    """The models that are averaged: from rich to plain; those with a confusion matrix only where it fits."""
+    rich: dict[str, Ascent] = {
+        "hierarchical-dawid-skene": HierarchicalDawidSkene(),
+        "hierarchical-dawid-skene, classes alike": HierarchicalDawidSkene(class_prior="uniform"),
+    }
+    plain: dict[str, Ascent] = {
+        "mace": MACE(class_prior="learned"),
+        "two-coin": MeanField(workers_prior="two-coin", class_prior="learned"),
+        "one-coin": MeanField(workers_prior="one-coin"),
+    }
+    return rich | plain if table_fits(workers, classes) else plain
+
+
+@dataclass(frozen=True)
+class Default(Iterative):
+    """Averages hierarchical Dawid-Skene, MACE, two coins and one coin by held-out votes; confidence is sampled."""
+
+    held_out: float = option(
+        0.2, fraction(high_included=False), "share of the votes that is held out to weigh the models"
+    )
+    sweeps: int = option(
+        0, whole(0), "Gibbs sweeps of each model; 0: between 20 and 200, fewer the more votes there are"
+    )
+
+    def _infer(self, votes: Votes, gold: Tensor | None) -> Consensus:
+        gold = None if gold is None else gold.to(self.device)
+        models = candidates(votes.M, votes.K)
+        weights, scores = self._weigh(votes, gold, models)
+        kept = {name: w for name, w in weights.items() if w >= ENOUGH}
+        total = sum(kept.values())
+        kept = {name: w / total for name, w in kept.items()}
+        best = max(kept, key=lambda name: kept[name])
+        runs, drawn = {}, {}
+        for number, name in enumerate(kept):
+            emit(f"fitting {name}", number, len(kept))
+            runs[name], drawn[name] = self._fit(votes, gold, models[name])
+        belief = _mix(kept, {name: d.belief for name, d in drawn.items()})
+        belief = normalise(belief).cpu()
+        table = None
+        if all(d.table is not None for d in drawn.values()):
+            table = _mix(kept, {name: d.table for name, d in drawn.items() if d.table is not None}).cpu()
+        open_ended = any(run.status is not Status.CONVERGED for run in runs.values())
+        return self.consensus(
+            votes,
+            belief,
+            judged(Status.OUT_OF_STEPS if open_ended else Status.CONVERGED, votes, belief),
+            history=runs[best].history,
+            fitted_table=table,
+            accuracy_samples=_mixed_samples(kept, {name: d.accuracy.cpu() for name, d in drawn.items()}),
+            evidence=None if table is None else left_out(table),
+            notes=_in_words(kept, scores),
+        )
+
+    # -- weighing the models ---------------------------------------------------------------------
+
+    def _weigh(
+        self, votes: Votes, gold: Tensor | None, models: Mapping[str, Ascent]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Stacking weights of the models, and their mean log probability of a held-out vote."""
+        equal = {name: 1 / len(models) for name in models}
+        parts = self._parts(votes)
+        if not parts:
+            return equal, {}
+        foretold: dict[str, list[Tensor]] = {name: [] for name in models}
+        for number, hidden in enumerate(parts):
+            known, rest = votes.select(~hidden), votes.select(hidden)
+            for place, (name, method) in enumerate(models.items()):
+                emit("weighing models", number * len(models) + place, len(parts) * len(models))
+                foretold[name].append(self._foretell(known, rest, gold, method))
+        logs = torch.stack([torch.cat(parts) for parts in foretold.values()], 1).double()  # H,C
+        weights = dict(zip(models, stacking_weights(logs).tolist(), strict=True))
+        return weights, dict(zip(models, logs.mean(0).tolist(), strict=True))
+
+    def _parts(self, votes: Votes) -> list[Tensor]:
+        """Which votes are hidden, in each part; none where there are too few votes to learn anything from them."""
+        if self.held_out == 0 or votes.V < 10 or votes.K < 2:
+            return []
+        luck = torch.rand(votes.V, generator=generator(self.seed, "held out"))
+        if votes.V > FEW_VOTES:
+            return [luck < self.held_out]
+        part = (luck * FOLDS).int()
+        return [part == number for number in range(FOLDS) if bool((part == number).any())]
+
+    def _foretell(self, known: Votes, rest: Votes, gold: Tensor | None, method: Ascent) -> Tensor:
+        """log probability of each vote of ``rest`` by a model that was fitted to ``known``: H."""
+        model = method.model(known, gold)
+        run = em.fit(
+            known.whole.to(self.device),
+            model,
+            shares(known, gold).to(self.device),
+            max_iter=min(self.max_iter, 50),
+            tol=max(self.tol, 1e-5),
+            stage="weighing models",
+        )
+        batch = rest.whole.to(self.device)
+        given = model.channel.likelihood(batch, run.state.theta)  # H,K
+        return (run.state.belief[batch.task.long()] * given).sum(1).log().cpu()
+
+    # -- fitting those that matter ---------------------------------------------------------------
+
+    def _fit(self, votes: Votes, gold: Tensor | None, method: Ascent) -> tuple[Any, Samples]:
+        batch = votes.whole.to(self.device)
+        model = method.model(votes, gold)
+        start = shares(votes, gold).to(self.device)
+        run = em.fit(batch, model, start, max_iter=self.max_iter, tol=self.tol, stage=method.name)
+        sweeps = self.sweeps or min(200, max(20, SWEEPS_OF_VOTES // max(votes.V, 1)))
+        drawn = sample(
+            batch,
+            model,
+            run.state.belief,
+            run.state.theta,
+            sweeps=sweeps,
+            burn_in=sweeps // 5,
+            chains=1,
+            seed=self.seed,
+        )
+        return run, drawn
+
+
+def stacking_weights(logs: Tensor, rounds: int = 200) -> Tensor:
+    """The mixture of C models that gives H held-out votes the highest probability, by EM: C. ``logs`` is H,C."""
+    weight = torch.full((logs.shape[1],), 1 / logs.shape[1], dtype=logs.dtype)
+    for _ in range(rounds):
+        weight = torch.softmax(logs + weight.log(), 1).mean(0)
+    return weight
+
+
+def _mix(weights: Mapping[str, float], values: Mapping[str, Tensor]) -> Tensor:
+    return torch.stack([weights[name] * value for name, value in values.items()]).sum(0)
+
+
+def _mixed_samples(weights: Mapping[str, float], samples: Mapping[str, Tensor]) -> Tensor:
+    """Draws of the workers' accuracy, from each model as many as its weight says: T,M."""
+    size = min(len(s) for s in samples.values())
+    picked = []
+    for name, drawn in samples.items():
+        count = max(1, round(weights[name] * size))
+        picked.append(drawn[torch.linspace(0, len(drawn) - 1, count).round().long()])
+    return torch.cat(picked)
+
+
+def _in_words(weights: Mapping[str, float], scores: Mapping[str, float]) -> tuple[str, ...]:
+    ranked = sorted(weights.items(), key=lambda item: -item[1])
+    average = ", ".join(f"{name} {weight:.0%}" for name, weight in ranked)
+    if not scores:
+        return (f"average of {average}: too few votes to hold some out and weigh the models by them",)
+    foretold = ", ".join(f"{name} {score:.3f}" for name, score in sorted(scores.items(), key=lambda item: -item[1]))
+    return (
+        f"average of {average}, weighed by how well each foretells votes that were held out",
+        f"mean log probability of a held-out vote: {foretold}",
+    )
