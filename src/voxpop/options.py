@@ -105,14 +105,15 @@ def parse_option(kind: type[Any], name: str, text: str) -> Any:
     if key not in specs:
         raise unknown(f"option of {kind.__name__}", name, specs)
     spec = specs[key]
-    value = _parse(text, spec.default)
+    value = parsed(text, spec.default)
     rule = spec.metadata.get("rule")
     if rule is not None and not rule.test(value):
         raise BadOption(f"{name}={text}: {name} must be {rule.words}")
     return value
 
 
-def _parse(text: str, default: Any) -> Any:
+def parsed(text: str, default: Any) -> Any:
+    """A text as a value in the type of the default."""
     lowered = text.strip().lower()
     if lowered in ("none", "null"):
         return None

@@ -74,7 +74,7 @@ class Channel(ABC):
         return self.loglik(batch, theta).exp()
 
     def draw(self, stats: Stats, theta: Theta, rng: torch.Generator) -> Theta:
-        """A draw of the parameters given the truths (in ``stats``): what Gibbs needs; only conjugate channels have it."""
+        """A draw of the parameters given the truths (in ``stats``), for Gibbs; only conjugate channels have it."""
         raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
 
     def accuracy(self, theta: Theta, share: Tensor) -> Tensor:

@@ -69,7 +69,7 @@ class SkillAndEase(OwnLabelChannel):
         return sums[:, 0] - away**2 / 2, sums[:, 1] - away / self.skill_sd, sums[:, 2] + self.skill_sd**-2
 
     def _ease_part(self, ease: Tensor, ability: Tensor, right: Tensor, task: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Each task's part of the bound in log ease; its curvature is that of the expected (Fisher) kind, never negative."""
+        """Each task's part of the bound in log ease; the curvature is the expected one, never negative."""
         logit = ability * ease.exp()[task]
         value, slope, curve = _vote_terms(logit, right)
         away = ease / self.ease_sd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -30,7 +31,7 @@ class Prototypes(TableChannel):
         return {"log": log.float()}
 
     def _weight(self, stats: Stats) -> Tensor:
-        """p(worker is prototype s) given expected counts, M,S. A prototype that excludes a vote is out, unless all are."""
+        """p(worker is prototype s) given expected counts, M,S; one that excludes a vote is out, unless all are."""
         counts = stats["counts"]  # M,K,K as [worker, label, truth]
         flat = counts.reshape(counts.shape[0], -1)  # M,K*K
         log_tables = self._log().to(counts.device)
@@ -41,11 +42,13 @@ class Prototypes(TableChannel):
         return torch.softmax(score, 1)
 
     def _log(self) -> Tensor:
-        return self.tables.double().log().transpose(1, 2).reshape(self.tables.shape[0], -1)  # S,K*K [label, truth]
+        log: Tensor = self.tables.double().log().transpose(1, 2)  # S,K,K as [sample, label, truth]
+        return log.reshape(len(log), -1)
 
     def penalty(self, theta: Theta) -> Tensor:
         weight = theta["weight"]  # minus KL to the uniform prior over prototypes
-        return torch.special.entr(weight).sum() - weight.shape[0] * torch.log(torch.tensor(float(weight.shape[1])))
+        entropy: Tensor = torch.special.entr(weight).sum()
+        return entropy - weight.shape[0] * math.log(weight.shape[1])
 
     def table(self, theta: Theta) -> Tensor:
         if "weight" not in theta:

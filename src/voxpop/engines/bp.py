@@ -7,6 +7,7 @@ messages from tasks to workers (V,K) into those from workers to tasks (V,K); a *
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +31,7 @@ class Factor(Protocol):
 @dataclass(frozen=True)
 class State:
     outgoing: Tensor  # V,K: log m[worker -> task]
+    incoming: Tensor  # V,K: m[task -> worker]
     belief: Tensor  # B,K
 
 
@@ -38,20 +40,36 @@ def propagate(
 ) -> Run[State]:
     """Pass messages until no belief moves by more than ``tol``. ``prior`` is log p(truth), K or B,K."""
     before = clamp(prior.expand(batch.B, batch.K), gold)  # B,K
-    task = batch.task.long()
 
     def step(state: State) -> tuple[State, Info]:
-        total = before + segment_sum(state.outgoing, batch.offsets).float()  # B,K
-        incoming = torch.softmax(total[task] - state.outgoing, 1)  # eq. 19: all but this worker's own message
-        outgoing = factor.messages(incoming)
+        outgoing = factor.messages(state.incoming)
         if damping:
-            outgoing = torch.log_softmax((1 - damping) * outgoing + damping * state.outgoing, 1)
-        belief = torch.softmax(before + segment_sum(outgoing, batch.offsets).float(), 1)  # eq. 21
-        return State(outgoing, belief), Info(torch.nan, float((belief - state.belief).abs().max()) if batch.V else 0.0)
+            outgoing = torch.logaddexp(outgoing + math.log1p(-damping), state.outgoing + math.log(damping))
+        after = gather(batch, before, outgoing)
+        change = float((after.belief - state.belief).abs().max()) if batch.V else 0.0
+        return after, Info(torch.nan, change)
 
-    flat = torch.zeros(batch.V, batch.K, device=batch.device)
-    start = State(flat - torch.log(torch.tensor(float(batch.K))), torch.softmax(before, 1))
-    return iterate(step, start, max_iter=max_iter, tol=tol, scale=1.0, stage="messages")
+    flat = torch.full((batch.V, batch.K), -math.log(batch.K), device=batch.device)
+    return iterate(step, gather(batch, before, flat), max_iter=max_iter, tol=tol, scale=1.0, stage="messages")
+
+
+def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
+    """What the messages of the workers make of each task, with all of them and without each of them.
+
+    A message that excludes a class (a zero in a prototype) is counted apart: -inf minus -inf is not a
+    number. Where the messages exclude every class, what was believed before them stands.
+    """
+    task, shut = batch.task.long(), outgoing == -torch.inf
+    said = outgoing.masked_fill(shut, 0.0)  # V,K
+    total = before + segment_sum(said, batch.offsets).float()  # B,K
+    left = total[task] - said  # V,K; eq. 20: all but this worker's own message
+    if bool(shut.any()):
+        excluded = segment_sum(shut.float(), batch.offsets).float()  # B,K
+        left = left.masked_fill(excluded[task] - shut.float() > 0.5, -torch.inf)
+        total = total.masked_fill(excluded > 0.5, -torch.inf)
+        left = torch.where(left.isneginf().all(1, keepdim=True), before[task], left)
+        total = torch.where(total.isneginf().all(1, keepdim=True), before, total)
+    return State(outgoing, torch.softmax(left, 1), torch.softmax(total, 1))  # eq. 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,26 +93,26 @@ class Particles:
             left = score[worker] - log_fit  # the worker's other votes
             left = torch.where(zeros[worker] - (fit <= 0).float() > 0.5, -torch.inf, left)  # v,S
             top = left.amax(1, keepdim=True)
-            weight = torch.where(top == -torch.inf, 1.0, (left - top).exp())  # nothing fits: say nothing
+            weight = torch.where(top == -torch.inf, 0.0, (left - top).exp())
             message = torch.einsum("vs,vsk->vk", weight, rows)
-            message = torch.where(top == -torch.inf, 1.0, message)
-            out[votes] = torch.log(message / message.sum(1, keepdim=True))
+            mass = message.sum(1, keepdim=True)
+            out[votes] = torch.where(mass > 0, message / mass, 1 / message.shape[1]).log()  # nothing fits: say nothing
         return out
 
     def effective_size(self, incoming: Tensor) -> Tensor:
         """(sum w)^2 / sum w^2 of each worker's draws: how many really count. M."""
-        score, zeros = self._scores(incoming)
-        weight = torch.softmax(torch.where(zeros > 0.5, -torch.inf, score), 1)
-        return 1 / weight.square().sum(1)
+        return 1 / self._posterior(incoming).square().sum(1)
 
     def posterior_table(self, incoming: Tensor) -> Tensor:
         """The mean confusion matrix of each worker: M,K,K as [worker, truth, label]."""
-        score, zeros = self._scores(incoming)
-        excluded = torch.where(zeros > 0.5, -torch.inf, score)
-        excluded = torch.where((excluded == -torch.inf).all(1, keepdim=True), 0.0, excluded)
-        weight = torch.softmax(excluded, 1)  # M,S
         what = "mslk" if self.tables.dim() == 4 else "slk"
-        return torch.einsum(f"ms,{what}->mkl", weight, self.tables)
+        return torch.einsum(f"ms,{what}->mkl", self._posterior(incoming), self.tables)
+
+    def _posterior(self, incoming: Tensor) -> Tensor:
+        """p(draw) of each worker's draws given all his votes, uniform where no draw fits: M,S."""
+        score, zeros = self._scores(incoming)
+        score = torch.where(zeros > 0.5, -torch.inf, score)
+        return torch.softmax(torch.where(score.isneginf().all(1, keepdim=True), 0.0, score), 1)
 
     def _scores(self, incoming: Tensor) -> tuple[Tensor, Tensor]:
         """For each (worker, draw): the sum of logs of what fits, and how many votes do not."""
@@ -104,7 +122,7 @@ class Particles:
         for _, worker, _, fit in self._blocks(incoming):
             score.index_add_(0, worker, torch.where(fit > 0, fit.log(), 0.0).double())
             zeros.index_add_(0, worker, (fit <= 0).float())
-        return score.float() - score.amax(1, keepdim=True).float(), zeros
+        return (score - score.amax(1, keepdim=True)).float(), zeros
 
     def _blocks(self, incoming: Tensor):  # type: ignore[no-untyped-def]
         """(which votes, their workers, their rows v,S,K of the draws, and <theta[., label], m> as v,S)."""

@@ -97,7 +97,7 @@ def draw_rows(p: Tensor, rng: torch.Generator) -> Tensor:
     """One class for each row of probabilities (int64)."""
     u = torch.rand(p.shape[0], 1, generator=rng, device=p.device)
     cumulative = p.cumsum(1)
-    return (cumulative < u * cumulative[:, -1:]).sum(1).clamp_max(p.shape[1] - 1)
+    return (cumulative <= u * cumulative[:, -1:]).sum(1).clamp_max(p.shape[1] - 1)  # u < 1; a class of 0 is never drawn
 
 
 def r_hat(traces: list[list[float]]) -> float:

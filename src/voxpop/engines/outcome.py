@@ -20,6 +20,6 @@ class Status(Enum):
 _SENTENCES = {
     Status.CONVERGED: "converged",
     Status.OUT_OF_STEPS: "stopped before it converged: raise max_iter or tol",
-    Status.DEGENERATE: "collapsed: the votes name several classes but the answer only one; use consensus(votes) or a prior",
+    Status.DEGENERATE: "collapsed: the votes name several classes, the answer only one; use consensus(votes)",
     Status.EXACT: "computed in one pass",
 }

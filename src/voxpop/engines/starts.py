@@ -24,7 +24,7 @@ def shares(votes: Votes, gold: Tensor | None = None) -> Tensor:
 
 
 def beliefs_to_start(votes: Votes, gold: Tensor | None, given: Any, count: int, seed: int) -> Iterator[Tensor]:
-    """The first start is the given belief or the majority's shares; the others perturb the shares, each with its own seed."""
+    """First the given belief or the majority's shares; then shares perturbed at random, each with its own seed."""
     yield shares(votes, gold) if given is None else given_belief(given, votes)
     for number in range(1, count):
         rng = generator(seed, "start", number)

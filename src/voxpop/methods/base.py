@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -35,7 +35,8 @@ class Method(WithOptions):
         if votes.K == 0:
             raise BadInput("there are no votes and no classes: nothing to infer")
         _warn_of_the_unknowable(votes)
-        return self._infer(votes, votes.gold(gold))
+        known = votes.gold(gold)
+        return replace(self._infer(votes, known), gold=known)
 
     @abstractmethod
     def _infer(self, votes: Votes, gold: Tensor | None) -> Consensus: ...
@@ -91,7 +92,7 @@ class Ascent(Iterative):
         return self.finish(votes, batch, model, best, notes)
 
     def _best_run(self, votes: Votes, batch: Batch, model: Model) -> tuple[Run[em.State], tuple[str, ...]]:
-        """Of several starts the one with the best bound; the first of them where bounds tie (within 1e-9 of their size)."""
+        """Of several starts the one with the best bound; the first of those that tie (within 1e-9 of its size)."""
         runs = []
         for number, belief in enumerate(beliefs_to_start(votes, model.gold, self.start, self.starts, self.seed)):
             theta = self.first_theta(votes) if number == 0 else None
@@ -139,8 +140,6 @@ class MeanFieldAscent(Ascent):
     sweeps: int = option(100, whole(10), "Gibbs sweeps from the optimum, for the confidence (a fifth is burn-in)")
 
     def finish(self, votes: Votes, batch: Batch, model: Model, run: Run[em.State], notes: tuple[str, ...]) -> Consensus:
-        from dataclasses import replace
-
         found = super().finish(votes, batch, model, run, notes)
         drawn = self.sampled(batch, model, run)
         return replace(found, sure=drawn.belief.cpu(), accuracy_samples=drawn.accuracy.cpu())

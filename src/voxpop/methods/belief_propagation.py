@@ -20,7 +20,7 @@ from voxpop.priors import Uniform
 from voxpop.results import Consensus, Evidence
 from voxpop.votes import Batch, Votes
 
-EXACT_UP_TO = 2000  # votes of the busiest worker: the recursion's time grows with votes x this
+EXACT_UP_TO = 900  # votes of the busiest worker: above, 1 / binomial(r, r / 2) leaves the range of float64
 MAX_DRAWS = 1 << 27  # numbers in all workers' draws: half a GiB
 
 
@@ -28,7 +28,7 @@ MAX_DRAWS = 1 << 27  # numbers in all workers' draws: half a GiB
 class BeliefPropagation(Iterative):
     """Messages between tasks and workers, the matrices integrated out: calibrated where mean field is not.
 
-    One coin and two classes are done exactly (up to 2,000 votes a worker). Everything else is Monte
+    One coin and two classes are done exactly (up to 900 votes a worker). Everything else is Monte
     Carlo with ``samples`` draws: of the prior where it is given by prototypes or a callable; for the
     named priors half from the prior and half from each worker's mean-field posterior, weighted by p / q.
     """
@@ -50,15 +50,10 @@ class BeliefPropagation(Iterative):
         flat = torch.full((votes.K,), 1.0, device=batch.device).log_softmax(0)
         run = propagate(batch, factor, flat, gold, max_iter=self.max_iter, tol=self.tol, damping=self.damping)
         belief = run.state.belief.cpu()
-        incoming = (
-            torch.softmax(belief.log()[batch.task.long().cpu()] - run.state.outgoing.cpu(), 1)
-            .nan_to_num(1 / votes.K)
-            .to(batch.device)
-        )
         table, notes = None, ("exact recursion for one coin and two classes",)
         if isinstance(factor, Particles):
-            table = factor.posterior_table(incoming).cpu()
-            size = factor.effective_size(incoming)[batch.worker_offsets.diff() > 0]
+            table = factor.posterior_table(run.state.incoming).cpu()
+            size = factor.effective_size(run.state.incoming)[batch.worker_offsets.diff() > 0]
             least = float(size.min()) if size.numel() else float(factor.tables.shape[-3])
             notes = (f"effective draws a worker: at least {least:.0f} of {factor.tables.shape[-3]}",)
         return self.consensus(

@@ -19,13 +19,15 @@ COLUMNS = ("worker", "truth", "label", "p")
 
 
 def error_rates(known: Any, votes: Votes) -> Tensor:
-    """M,K,K as [worker, truth, label], rows summing to one. A worker or row that is not mentioned gets the mean of those that are."""
+    """M,K,K as [worker, truth, label], rows summing to one; rows not mentioned get the mean of those that are."""
     shape = (votes.M, votes.K, votes.K)
     if isinstance(known, str | Path):
         path = Path(known)
         if not path.is_file():
             raise BadInput(f"error_rates: no such file '{path}'; give a CSV with columns {', '.join(COLUMNS)}")
-        known = pl.read_csv(path, infer_schema=False).with_columns(pl.col("p").cast(pl.Float64, strict=False))
+        known = pl.read_csv(path, infer_schema=False)
+        if "p" in known.columns:
+            known = known.with_columns(pl.col("p").cast(pl.Float64, strict=False))
     if hasattr(known, "columns"):
         return _from_frame(nw.from_native(known), votes, shape)
     table = torch.as_tensor(known, dtype=torch.float64)

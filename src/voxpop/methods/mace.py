@@ -16,7 +16,7 @@ from voxpop.votes import Votes
 
 @dataclass(frozen=True)
 class MACE(Ascent):
-    """A worker knows the answer, or spams from a favourite distribution; classes are alike before the votes unless told otherwise."""
+    """A worker knows the answer, or spams from a favourite distribution; classes are alike unless told otherwise."""
 
     smoothing: float = option(0.5, above(0), "pseudo votes: knowing, spamming, and each label when spamming")
     class_prior: str = class_prior_option("uniform")

@@ -18,7 +18,7 @@ from voxpop.votes import Votes
 
 @dataclass(frozen=True)
 class MajorityVote(Method):
-    """The label that most votes name. The belief is that label (tied labels share it), or with ``soft`` the votes' shares.
+    """The label that most votes name. The belief is that label (tied ones share it), or with ``soft`` the shares.
 
     Confidence is the share of the votes in both cases: a majority knows no more.
     """
@@ -32,6 +32,6 @@ class MajorityVote(Method):
             votes,
             share if self.soft else normalise(winners),
             Status.EXACT,
-            sure=share,
+            sure=None if self.soft else share,
             evidence=Evidence("shares", {"weight": torch.ones(votes.M)}, torch.zeros(votes.K)),
         )

@@ -25,7 +25,7 @@ def softmax_rows(logits: Tensor) -> tuple[Tensor, Tensor]:
         return torch.where((norm == -torch.inf)[:, None], 1.0 / width, p), total + norm.sum(dtype=torch.float64)
     out = torch.empty_like(logits)
     for start in range(0, rows, _BLOCK):
-        columns = logits[start : start + _BLOCK].t().contiguous()  # K,B
+        columns = logits[start : start + _BLOCK].t().clone(memory_format=torch.contiguous_format)  # K,B
         top = columns.amax(0).clamp_min_(_LEAST)  # B; a row of -inf alone must not become -inf - -inf
         columns.sub_(top).exp_()
         mass = columns.sum(0)
@@ -57,4 +57,5 @@ def first_best(belief: Tensor) -> tuple[Tensor, Tensor]:
 
 def entropy(p: Tensor) -> Tensor:
     """Entropy of each row in nats."""
-    return torch.special.entr(p).sum(-1)
+    terms: Tensor = torch.special.entr(p)
+    return terms.sum(-1)

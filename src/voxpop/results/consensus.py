@@ -36,6 +36,7 @@ class Consensus:
     accuracy_samples: Tensor | None = None  # T,M
     evidence: Evidence | None = None
     notes: tuple[str, ...] = ()  # in words: what was chosen and why, what to beware of
+    gold: Tensor | None = None  # N, the class that was given as certain, or -1
 
     # -- truth ----------------------------------------------------------------------------------
 

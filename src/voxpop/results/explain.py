@@ -27,10 +27,11 @@ def explain(found: Consensus, task: int) -> pl.DataFrame:
         said = found.evidence.of_votes(batch, int(votes.offsets[task]), belief)
         how = ADDS_UP if found.evidence.adds_up else LEFT_OUT
     rows = against(said.double(), own)  # v,K
-    if how == ADDS_UP and found.evidence is not None and not _known(belief):
+    known = found.gold is not None and int(found.gold[task]) >= 0
+    if how == ADDS_UP and found.evidence is not None and not known:
         last, name = against(found.evidence.prior[None].double(), own)[0], "(prior)"
     else:
-        last, name = total - rows.sum(0), "(gold)" if _known(belief) else "(rest)"
+        last, name = total - rows.sum(0), "(gold)" if known else "(rest)"
     frame = pl.DataFrame(
         {
             "worker": [str(votes.workers[w]) for w in batch.worker] + [name],
@@ -39,14 +40,10 @@ def explain(found: Consensus, task: int) -> pl.DataFrame:
         }
     )
     columns = torch.cat([rows, last[None]]).unbind(1)
-    return frame.with_columns(**{str(n): pl.Series(c.numpy()) for n, c in zip(votes.classes, columns, strict=True)})
+    return frame.with_columns([pl.Series(str(n), c.numpy()) for n, c in zip(votes.classes, columns, strict=True)])
 
 
 def against(logs: Tensor, own: int) -> Tensor:
     """Log-odds of every class against the class found; the same -inf on both sides is no odds at all."""
     odds = logs - logs[:, own : own + 1]
     return torch.where(torch.isnan(odds), 0.0, odds)
-
-
-def _known(belief: Tensor) -> bool:
-    return bool((belief == 1).any())

@@ -1,6 +1,6 @@
 """A Consensus in one file, without pickle: safetensors, whose header carries one JSON document.
 
-Format 1. Tensors: task, worker, label (int32), belief, and where there are any: sure, table, accuracy,
+Format 1. Tensors: task, worker, label (int32), belief, and where there are any: sure, table, accuracy, gold,
 evidence.prior, evidence.<name>; names of an axis as UTF-8 bytes and where each begins, or as int64.
 JSON under the key "voxpop": format, kind, method, status, options, notes, axes, history, evidence.
 """
@@ -11,7 +11,7 @@ import json
 import os
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -29,14 +29,21 @@ FORMAT = 1
 
 
 def save(found: Consensus, path: str | PathLike[str]) -> None:
-    from safetensors.torch import save_file
-
     from voxpop.io.write import writing
+
+    with writing(path) as file:
+        write(found, file)
+
+
+def write(found: Consensus, file: BinaryIO) -> None:
+    """The same into a file that is open already."""
+    from safetensors.torch import save as as_bytes
 
     votes = found.votes
     tensors: dict[str, Tensor] = {"task": votes.task, "worker": votes.worker, "label": votes.label}
     tensors["belief"] = found.belief
     optional = {"sure": found.sure, "table": found.fitted_table, "accuracy": found.accuracy_samples}
+    optional["gold"] = found.gold
     tensors |= {name: tensor for name, tensor in optional.items() if tensor is not None}
     if found.evidence is not None:
         tensors["evidence.prior"] = found.evidence.prior
@@ -57,8 +64,7 @@ def save(found: Consensus, path: str | PathLike[str]) -> None:
         "history": [[info.bound, info.change] for info in found.history],
         "evidence": None if found.evidence is None else found.evidence.form,
     }
-    with writing(path) as aside:
-        save_file({k: t.contiguous() for k, t in tensors.items()}, str(aside), {"voxpop": json.dumps(header)})
+    file.write(as_bytes({k: t.contiguous() for k, t in tensors.items()}, {"voxpop": json.dumps(header)}))
 
 
 def load(path: str | PathLike[str]) -> Consensus:
@@ -76,9 +82,9 @@ def load(path: str | PathLike[str]) -> Consensus:
             header = json.loads(text)
             if header["format"] > FORMAT:
                 raise BadInput(
-                    f"{where}: written in format {header['format']} by a newer voxpop (this one reads up to {FORMAT}); upgrade"
+                    f"{where}: format {header['format']}, written by a newer voxpop (this one reads up to {FORMAT}); upgrade"
                 )
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         if isinstance(error, BadInput):
             raise
@@ -87,8 +93,10 @@ def load(path: str | PathLike[str]) -> Consensus:
 
 
 def _consensus(header: dict[str, Any], tensors: dict[str, Tensor]) -> Consensus:
-    axes = [_unpack(kind, header["axes"][kind], tensors) for kind in ("tasks", "workers", "classes")]
-    votes = Votes(tensors["task"], tensors["worker"], tensors["label"], *axes, header["dropped"])
+    tasks, workers, classes = (_unpack(kind, header["axes"][kind], tensors) for kind in ("tasks", "workers", "classes"))
+    votes = Votes(
+        tensors["task"], tensors["worker"], tensors["label"], tasks, workers, classes, dropped=header["dropped"]
+    )
     evidence = None
     if header["evidence"] is not None:
         theta = {n.removeprefix("evidence."): t for n, t in tensors.items() if n.startswith("evidence.")}
@@ -106,6 +114,7 @@ def _consensus(header: dict[str, Any], tensors: dict[str, Tensor]) -> Consensus:
         tensors.get("accuracy"),
         evidence,
         tuple(header["notes"]),
+        tensors.get("gold"),
     )
 
 
@@ -122,7 +131,7 @@ def _pack(axis: Axis) -> tuple[str, dict[str, Tensor]]:
 def _unpack(kind: str, dtype: str, tensors: dict[str, Tensor]) -> Axis:
     stored = tensors[f"{kind}.names"].numpy()
     if dtype != "String":
-        return Axis(kind, pl.Series(stored).cast(pl.Boolean if dtype == "Boolean" else pl.Int64))
+        return Axis(kind, pl.Series(stored).cast(getattr(pl, dtype)))
     blob, ends = stored.tobytes(), tensors[f"{kind}.ends"].tolist()
     starts = [0, *ends[:-1]]
     return Axis(kind, pl.Series([blob[a:b].decode() for a, b in zip(starts, ends, strict=True)], dtype=pl.String))

@@ -24,7 +24,7 @@ def intervals(batch: Batch, sure: Tensor, samples: Tensor | None) -> tuple[Tenso
     of the truths themselves (law of total variance), so doubt about the labels widens the interval.
     """
     tail = (1 - LEVEL) / 2
-    if samples is not None:
+    if samples is not None and samples.numel():
         levels = torch.tensor([tail, 1 - tail], dtype=samples.dtype)
         low, high = torch.quantile(samples, levels, dim=0)
         return samples.mean(0).double(), low.double(), high.double()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -67,7 +67,8 @@ class Votes:
         if absent:
             raise BadInput(
                 *(
-                    f"{source} has no column '{c}'; it has {', '.join(map(repr, have)) or 'none'}. Name the columns of task, worker and label"
+                    f"{source} has no column '{c}'; it has {', '.join(map(repr, have)) or 'none'};"
+                    " name the columns of task, worker and label"
                     for c in absent
                 )
             )
@@ -98,7 +99,7 @@ class Votes:
         repeats: Repeats = "keep",
         source: str = "the votes",
     ) -> Votes:
-        """Votes of three columns of names (text with a dictionary, polars Categorical, takes the least time and memory)."""
+        """Votes of three columns of names (polars Categorical takes the least time and memory)."""
         for kind, way, ways in (
             ("missing", missing, ("error", "drop")),
             ("repeats", repeats, ("keep", "drop", "error")),
@@ -148,7 +149,7 @@ class Votes:
         arrays = [_column(a, name) for a, name in ((task, "task"), (worker, "worker"), (label, "label"))]
         if len({len(a) for a in arrays}) != 1:
             raise BadInput(
-                f"task, worker and label have {', '.join(str(len(a)) for a in arrays)} rows; they must have the same number"
+                f"task, worker and label have {', '.join(str(len(a)) for a in arrays)} rows; give as many of each"
             )
         return cls.from_columns(
             *arrays,
@@ -163,7 +164,7 @@ class Votes:
 
     @classmethod
     def from_matrix(cls, matrix: Any, *, classes: Names | None = None, repeats: Repeats = "keep") -> Votes:
-        """Votes of an N x M matrix (numpy or a dataframe; -1, NaN or None for no vote). Tasks and workers are 0..N-1, 0..M-1.
+        """Votes of an N x M matrix (-1, NaN or None for no vote). Tasks and workers are 0..N-1, 0..M-1.
 
         Integer labels make the classes 0..K-1 where all of them lie there with K - 1 the largest.
         """
@@ -185,8 +186,8 @@ class Votes:
         place = np.flatnonzero(voted.to_numpy())
         columns = values.shape[1]
         label = label.filter(voted)
-        if classes is None and label.dtype.is_integer() and len(label) and int(label.min() or 0) >= 0:  # type: ignore[call-overload, arg-type]
-            classes = pl.int_range(0, int(label.max()) + 1, eager=True)  # type: ignore[arg-type, call-overload]
+        if classes is None and label.dtype.is_integer() and len(label) and int(label.to_numpy().min()) >= 0:
+            classes = Axis.counting("classes", int(label.to_numpy().max()) + 1).names
         return cls.from_columns(
             pl.Series(place // max(columns, 1)),
             pl.Series(place % max(columns, 1)),
@@ -220,7 +221,16 @@ class Votes:
         else:
             order = np.lexsort(codes[::-1])
             task, worker, label = (c[order].astype(np.int32) for c in codes)
-        made = cls(*map(torch.from_numpy, (task, worker, label)), *axes, dropped)
+        tasks, workers, classes = axes
+        made = cls(
+            torch.from_numpy(task),
+            torch.from_numpy(worker),
+            torch.from_numpy(label),
+            tasks=tasks,
+            workers=workers,
+            classes=classes,
+            dropped=dropped,
+        )
         return made if repeats == "keep" else made._without_repeats(repeats, source)
 
     def _without_repeats(self, repeats: Repeats, source: str) -> Votes:
@@ -232,7 +242,8 @@ class Votes:
             found = frame.filter(twice).select("task", "worker").unique(maintain_order=True)
             raise BadInput(
                 *(
-                    f"{source}: worker '{self.workers[w]}' voted more than once on task '{self.tasks[t]}'; keep or drop repeats"
+                    f"{source}: worker '{self.workers[w]}' voted twice or more on task '{self.tasks[t]}'; keep or drop"
+                    " repeats"
                     for t, w in found.head(1000).iter_rows()
                 )
             )
@@ -242,15 +253,9 @@ class Votes:
             .sort(["task", "worker", "len", "label"], descending=[False, False, True, False])
             .unique(["task", "worker"], keep="first", maintain_order=True)
         )
-        columns = (torch.from_numpy(kept[c].to_numpy().copy()) for c in ("task", "worker", "label"))
-        return Votes(
-            *columns,
-            self.tasks,
-            self.workers,
-            self.classes,
-            {**self.dropped, "repeated": len(frame) - len(kept)},
-            self.known,
-        )
+        task, worker, label = (torch.from_numpy(kept[c].to_numpy().copy()) for c in ("task", "worker", "label"))
+        dropped = {**self.dropped, "repeated": len(frame) - len(kept)}
+        return replace(self, task=task, worker=worker, label=label, dropped=dropped)
 
     # -- asking ---------------------------------------------------------------------------------
 
@@ -336,7 +341,7 @@ class Votes:
         )
 
     def gold(self, gold: Any) -> Tensor | None:
-        """Known truths as class positions for each task, -1 where unknown. Takes a mapping task -> label or a frame of task, label."""
+        """Known truths as class positions (N, -1 where unknown) from a mapping task -> label or a frame of both."""
         if gold is None:
             return None
         names, labels = _gold_columns(gold)

@@ -1,0 +1,7 @@
+"""voxpop demo."""
+
+from __future__ import annotations
+
+
+def demo() -> None:
+    """Simulate."""
