@@ -212,7 +212,8 @@ def test_nothing_to_compare():
 
 @pytest.mark.parametrize("metric", ["nominal", "ordinal", "interval"])
 def test_one_class_only(metric):
-    votes = Votes.from_arrays([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [7, 7, 7, 7, 3])  # class 3 has no second vote
+    seven = ["0.7"] * 6  # a number whose squares are rounded
+    votes = Votes.from_arrays([0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 0, 1, 2, 0], [*seven, "0.1"])  # 0.1 has no second vote
     with pytest.warns(DataWarning, match="one class only"):
         found = agreement(votes, metric=metric)
     assert found.to_dict()["alpha"] == {"value": None, "low": None, "high": None}

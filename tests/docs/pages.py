@@ -21,7 +21,6 @@ import re
 import shlex
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,10 @@ SHELL = {"cat", "head", "wc", "gzip", "ls"}  # other programs that a page may us
 
 class PageError(AssertionError):
     """What is wrong on a page, and at which line."""
+
+
+class NotAllowed(Exception):
+    """A page asks for a program that pages may not use."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,10 @@ def _console(block: Block) -> None:
         elif command.text.partition(" ")[0] == "make":
             continue  # that these targets exist is checked elsewhere
         else:
-            code, printed = shell(command.text)
+            try:
+                code, printed = shell(command.text)
+            except (NotAllowed, OSError) as error:
+                raise block.wrong(str(error), command.line) from error
         asked = place + 1 < len(found) and found[place + 1].text == "echo $?"
         if code and not asked:
             raise block.wrong(f"'{command.text}' fails with exit code {code}\n{printed}", command.line)
@@ -198,7 +204,7 @@ def shell(line: str) -> tuple[int, str]:
             done = subprocess.run(words, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             code, data = done.returncode, done.stdout
         else:
-            raise PageError(f"'{words[0]}' is not a command that pages may use")
+            raise NotAllowed(f"'{words[0]}' is not a command that pages may use")
         if target:
             Path(target).write_bytes(data)
             data = b""
@@ -224,22 +230,18 @@ def _stages(parts: list[str]) -> Iterator[tuple[list[str], str, str]]:
 
 def _voxpop(words: list[str], data: bytes, screen: io.BytesIO) -> tuple[int, bytes]:
     """Run the command line in this process: exit code and standard output; messages go to the screen."""
-    from voxpop.cli import main
+    from voxpop.cli.app import run
 
     out = io.BytesIO()
-    before = sys.argv, sys.stdin, sys.stdout, sys.stderr
-    sys.argv = words
+    before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
     sys.stderr = io.TextIOWrapper(screen, encoding="utf-8", write_through=True)
     try:
-        with warnings.catch_warnings():
-            code = main()
-    except SystemExit as done:
-        code = done.code if isinstance(done.code, int) else int(done.code is not None)
+        code = run(words[1:])
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(ValueError):
-                stream.detach()  # the bytes stay open
-        sys.argv, sys.stdin, sys.stdout, sys.stderr = before
-    return code or 0, out.getvalue()
+        sys.stdout.flush()
+        sys.stdout.detach()  # or its end would close the bytes
+        sys.stderr.detach()
+        sys.stdin, sys.stdout, sys.stderr = before
+    return code, out.getvalue()

@@ -81,7 +81,7 @@ def test_the_vb_bound_is_below_the_evidence_and_near_it() -> None:
         ]
         gaps.append(np.logaddexp.reduce(logs) - run.bound)
     assert min(gaps) > 0
-    assert max(gaps) < 0.6 * c.votes.V, "a bound that is off by more than log 2 a vote bounds nothing"
+    assert max(gaps) < 2.5, "nats, of 21 votes; measured: 0.7 to 1.7"
 
 
 def test_given_parameters_are_where_em_starts() -> None:

@@ -7,12 +7,13 @@ import io
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from voxpop import io as vio
@@ -53,13 +54,15 @@ def test_round_trip(rows: list[tuple[str, str, str]], name: str) -> None:
 
 
 @quick
-@given(tables, st.sampled_from([",", "\t", ";"]), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.integers(1, 90))
+@given(
+    tables, st.sampled_from([",", "\t", ";"]), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.integers(1, 90)
+)
 def test_the_files_of_another_writer(
     rows: list[tuple[str, str, str]], separator: str, end: str, quote_all: bool, block: int
 ) -> None:
+    assume(quote_all or not any("\r" in cell for row in rows for cell in row))  # csv leaves it bare
     text = io.StringIO(newline="")
-    quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
-    writer = csv.writer(text, delimiter=separator, lineterminator=end, quoting=quoting)
+    writer = csv.writer(text, delimiter=separator, lineterminator=end, quoting=csv.QUOTE_ALL if quote_all else 0)
     writer.writerows([("task", "worker", "label"), *rows])
     frame = written("v.csv", text.getvalue().encode(), lambda p: in_full(Delimited(Source.of(p), block)))
     assert frame.rows() == rows
@@ -68,7 +71,7 @@ def test_the_files_of_another_writer(
 @quick
 @given(st.text('ab,"\n\ré', max_size=40), st.integers(1, 3))
 def test_what_is_tidy_reads_the_same_row_by_row(text: str, fields: int) -> None:
-    slow = [record for record in records(text, ",")]
+    slow = list(records(text, ","))
     found = tidied(text.encode(), b",", fields)
     if found is None:
         return
@@ -88,79 +91,83 @@ def test_plain_tables_are_tidy(rows: list[list[str]]) -> None:
     assert found[1] == len(rows)
 
 
+def outcome(name: str, content: bytes, use: Callable[[Path], Any]) -> Any:
+    """What a reader makes of the bytes: a result, or one of our errors."""
+    try:
+        return written(name, content, use)
+    except VoxError as error:
+        return error
+
+
+def is_plain(error: VoxError, name: str = "") -> bool:
+    return bool(error.problems) and "\n" not in str(error) and name in str(error)
+
+
+def is_full(found: vio.Imported) -> bool:
+    return len(found.votes) > 0 and found.votes.null_count().sum_horizontal().item() == 0
+
+
 NAMES = ["v.csv", "v.tsv", "v.json", "v.jsonl", "v.parquet", "v.csv.gz", "v"]
+STARTS = [b"", b"task,worker,label\n", b'[{"task":"a","worker":"b",', b"PAR1"]
 
 
 @quick
-@given(soup, st.sampled_from(NAMES), st.sampled_from([b"", b"task,worker,label\n", b'[{"task":"a","worker":"b",', b"PAR1"]))
+@given(soup, st.sampled_from(NAMES), st.sampled_from(STARTS))
 def test_any_bytes(content: bytes, name: str, start: bytes) -> None:
-    try:
-        votes = written(name, start + content, vio.read)
-    except VoxError as error:
-        assert error.problems
-        assert "\n" not in str(error)
-        assert name in str(error)
-    else:
+    votes = outcome(name, start + content, vio.read)
+    if isinstance(votes, Votes):
         assert votes.V > 0
         assert votes.to_frame().null_count().sum_horizontal().item() == 0
+    else:
+        assert is_plain(votes, name)
 
 
 @quick
 @given(soup)
 def test_any_bytes_as_labels(content: bytes) -> None:
-    try:
-        frame = written("v.csv", b"task,label\n" + content, vio.read_labels)
-    except VoxError as error:
-        assert "\n" not in str(error)
+    labels = outcome("v.csv", b"task,label\n" + content, vio.read_labels)
+    if isinstance(labels, pl.DataFrame):
+        assert labels["task"].is_unique().all()
     else:
-        assert frame["task"].is_unique().all()
+        assert is_plain(labels, "v.csv")
 
 
+KEYS = """
+id data annotations completions predictions result value choices taxonomy text number from_name completed_by email
+was_cancelled ground_truth model_version annotator annotation_id fields responses suggestions user_id status agent
+q.responses q.responses.users q.responses.status q.suggestion _input_hash _task_hash _annotator_id answer options
+accept spans label item judge task worker performer left right
+"""
+COLUMNS = """
+HITId WorkerId AssignmentStatus Input.a Input.true_label Answer.x.a Answer.x.b Answer.y INPUT:a OUTPUT:x GOLDEN:x
+ASSIGNMENT:worker_id ASSIGNMENT:status id annotator annotation_id mood
+"""
 words = st.text("aé0-", max_size=3)
-keys = st.sampled_from(
-    "id data annotations completions predictions result value choices taxonomy text number from_name completed_by email "
-    "was_cancelled ground_truth model_version annotator annotation_id fields responses suggestions user_id status agent "
-    "q.responses q.responses.users q.responses.status q.suggestion _input_hash _task_hash _annotator_id answer options "
-    "accept spans label item judge task worker performer left right".split()
-)
+keys = st.sampled_from(KEYS.split())
 anything = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5),
     max_leaves=15,
 )
+exports = st.lists(st.dictionaries(keys, anything, max_size=8), min_size=1, max_size=3) | anything
 
 
 @settings(quick, max_examples=25)
-@given(st.lists(st.dictionaries(keys, anything, max_size=8), min_size=1, max_size=3) | anything, st.booleans())
+@given(exports, st.booleans())
 @pytest.mark.parametrize("source", [None, *vio.IMPORTERS])
 def test_any_json(source: str | None, value: Any, predictions: bool) -> None:
-    def load(path: Path) -> vio.Imported:
-        return vio.load(path, source, predictions=predictions)
-
-    try:
-        found = written("v.json", json.dumps(value).encode(), load)
-    except VoxError as error:
-        assert "\n" not in str(error)
-    else:
-        assert len(found.votes)
-        assert found.votes.null_count().sum_horizontal().item() == 0
+    load = partial(vio.load, source=source, predictions=predictions)
+    found = outcome("v.json", json.dumps(value).encode(), load)
+    assert is_full(found) if isinstance(found, vio.Imported) else is_plain(found)
 
 
 @quick
-@given(st.data())
-def test_any_spreadsheet(data: st.DataObject) -> None:
-    columns = "HITId WorkerId AssignmentStatus Input.a Input.true_label Answer.x.a Answer.x.b Answer.y".split()
-    columns += "INPUT:a OUTPUT:x GOLDEN:x ASSIGNMENT:worker_id ASSIGNMENT:status id annotator annotation_id mood".split()
-    header = data.draw(st.lists(st.sampled_from(columns), min_size=1, max_size=8, unique=True))
+@given(st.data(), st.sampled_from([None, *vio.IMPORTERS]))
+def test_any_spreadsheet(data: st.DataObject, source: str | None) -> None:
+    header = data.draw(st.lists(st.sampled_from(COLUMNS.split()), min_size=1, max_size=8, unique=True))
     cell = st.sampled_from(["", "true", "false", "a", "b", "APPROVED", "Rejected", "nan", '{"choices": ["a"]}', "[1"])
     rows = data.draw(st.lists(st.lists(cell, min_size=len(header), max_size=len(header)), max_size=4))
     text = io.StringIO()
     csv.writer(text).writerows([header, *rows])
-    source = data.draw(st.sampled_from([None, *vio.IMPORTERS]))
-    try:
-        found = written("v.csv", text.getvalue().encode(), lambda path: vio.load(path, source))
-    except VoxError as error:
-        assert "\n" not in str(error)
-    else:
-        assert len(found.votes)
-        assert found.votes.null_count().sum_horizontal().item() == 0
+    found = outcome("v.csv", text.getvalue().encode(), partial(vio.load, source=source))
+    assert is_full(found) if isinstance(found, vio.Imported) else is_plain(found)

@@ -49,7 +49,12 @@ BAD: list[tuple[str, bytes, list[str], int]] = [
     ("cut.csv.gz", gzip.compress(H + b"t,w,a\n" * 1000)[:-12], ["gzip", "breaks off"], 1),
     ("gap.csv", H + b"t1,w1,a\nt2,,b\n,,\nt4,w4,NaN\n", ["row 2 (line 3)", "'worker'", "fill it in", "drop"], 3),
     ("gap.csv", H + b't1,"w\n1",a\nt2,w2,""\n', ["row 2 (line 4)", "'label'"], 1),
-    ("name.csv", b"Task,wrker,label\na,b,c\n", ["no column 'task'", "it has 'Task', 'wrker'", "did you mean 'Task'?"], 2),
+    (
+        "name.csv",
+        b"Task,wrker,label\na,b,c\n",
+        ["no column 'task'", "it has 'Task', 'wrker'", "did you mean 'Task'?"],
+        2,
+    ),
     ("name.csv", b"t1,w1,a\nt2,w2,b\n", ["no column 'task'", "add a header"], 3),
     ("twice.csv", b"task,worker,label,label\na,b,c,d\n", ["more than one column 'label'", "rename"], 1),
     ("cut.parquet", WHOLE[: len(WHOLE) // 2], ["not a whole Parquet file", "broken off"], 1),
@@ -73,7 +78,12 @@ BAD: list[tuple[str, bytes, list[str], int]] = [
     ("gap.json", b'[{"task": "t", "worker": "w", "label": null}]', ["row 1", "'label'"], 1),
     ("cut.jsonl", b'{"task": "t", "worker": "w", "label": "a"}\n{"task": "t2"', ["line 2", "breaks off"], 1),
     ("kind.jsonl", b'{"task": "t", "worker": "w", "label": "a"}\n\n3\n', ["line 3", "3 is not a record"], 1),
-    ("gap.jsonl", b'{"task": "t", "worker": "w", "label": "a"}\n\n{"task": "u", "label": "b"}\n', ["row 2 (line 3)"], 1),
+    (
+        "gap.jsonl",
+        b'{"task": "t", "worker": "w", "label": "a"}\n\n{"task": "u", "label": "b"}\n',
+        ["row 2 (line 3)"],
+        1,
+    ),
 ]
 
 

@@ -47,7 +47,12 @@ def test_label_studio(write: Any) -> None:
             annotation(9),
             predictions=[model],
         ),
-        task(2, annotation(7, choice(["B"])), annotation(7, choice(["A"])), annotation(1, choice(["B"]), ground_truth=True)),
+        task(
+            2,
+            annotation(7, choice(["B"])),
+            annotation(7, choice(["A"])),
+            annotation(1, choice(["B"]), ground_truth=True),
+        ),
     ]
     path = write("export.json", export)
     found = vio.load(path, "label-studio")
@@ -225,7 +230,11 @@ def test_prodigy_binary(write: Any) -> None:
     spans = [{"start": 0, "end": 2, "label": "X"}]
     path = write(
         "out.jsonl",
-        (line("ann", "accept", label="SPORT"), line("bob", "reject", label="SPORT"), line("eve", "accept", spans=spans)),
+        (
+            line("ann", "accept", label="SPORT"),
+            line("bob", "reject", label="SPORT"),
+            line("eve", "accept", spans=spans),
+        ),
     )
     votes = vio.read(path)
     assert set(votes.to_frame().iter_rows()) == {("-20", "ann", "accept"), ("-20", "bob", "reject")}
@@ -261,7 +270,12 @@ def test_mturk_batch(write: Any) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r"])
 def test_mturk_of_a_paper(write: Any, end: str) -> None:
-    rows = ["WorkerID,Input.song,Input.true_label,Answer.pred_label", "w1,s1,rock,rock", "w2,s1,rock,pop", "w1,s2,pop,pop"]
+    rows = [
+        "WorkerID,Input.song,Input.true_label,Answer.pred_label",
+        "w1,s1,rock,rock",
+        "w2,s1,rock,pop",
+        "w1,s2,pop,pop",
+    ]
     votes = vio.read(write("answers.csv", end.join(rows)))
     assert set(votes.to_frame().iter_rows()) == {("s1", "w1", "rock"), ("s1", "w2", "pop"), ("s2", "w1", "pop")}
     assert votes.known == {"s1": "rock", "s2": "pop"}
@@ -429,7 +443,11 @@ def test_ignored_labels_are_no_classes(write: Any) -> None:
 
 @pytest.mark.parametrize("source", ["peerannot", "wide", "judges", "crowd-kit"])
 def test_options_that_would_do_nothing_are_refused(write: Any, source: str) -> None:
-    path = write("x.csv", "task,worker,item,judge,label\n1,2,3,4,5\n") if source != "peerannot" else write("x.json", ANSWERS)
+    path = (
+        write("x.csv", "task,worker,item,judge,label\n1,2,3,4,5\n")
+        if source != "peerannot"
+        else write("x.json", ANSWERS)
+    )
     if source in ("peerannot", "wide"):
         with pytest.raises(BadOption, match="task="):
             vio.load(path, source, task="t")

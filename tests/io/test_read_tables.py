@@ -196,19 +196,19 @@ def test_unknown_names_and_options_out_of_place(write: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "votes", "workers"),
+    ("folder", "size"),
     [
-        ("bluebird", 4212, 39),
-        ("rte", 8000, 164),
-        ("face", 5242, 27),
-        ("trec", 88385, 762),
-        ("labelme", 2547, 59),
-        ("emotion", 3500, 38),
+        ("bluebird", (4212, 39)),
+        ("rte", (8000, 164)),
+        ("face", (5242, 27)),
+        ("trec", (88385, 762)),
+        ("labelme", (2547, 59)),
+        ("emotion", (3500, 38)),
     ],
 )
-def test_real_data(data: Path, folder: str, votes: int, workers: int) -> None:
+def test_real_data(data: Path, folder: str, size: tuple[int, int]) -> None:
     read = vio.read(data / folder / "answers.csv")
-    assert (read.V, read.M) == (votes, workers)
+    assert size == (read.V, read.M)
     truth = vio.read_labels(data / folder / "truth.csv")
     assert truth["task"].is_in(read.tasks.names.to_list()).mean() > 0.9  # type: ignore[operator]
     written = pl.read_csv(data / folder / "answers.csv", infer_schema=False)

@@ -8,6 +8,7 @@ import torch
 from scipy.special import logsumexp, softmax
 
 from voxpop.numerics import simplex
+from voxpop.numerics.segments import rows_of_a_block
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 33, 200], ids=lambda w: f"{w} classes")
@@ -25,7 +26,7 @@ def test_softmax_rows_equals_scipy(rows: int, width: int) -> None:
 
 
 def test_softmax_rows_in_more_than_one_block() -> None:
-    logits = torch.randn(simplex._BLOCK + 77, 3, generator=torch.Generator().manual_seed(0))
+    logits = torch.randn(rows_of_a_block(3, torch.device("cpu")) + 77, 3, generator=torch.Generator().manual_seed(0))
     p, total = simplex.softmax_rows(logits)
     torch.testing.assert_close(p, torch.softmax(logits, 1))
     assert float(total) == pytest.approx(float(torch.logsumexp(logits.double(), 1).sum()), rel=1e-7)

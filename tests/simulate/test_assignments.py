@@ -14,7 +14,7 @@ from voxpop.errors import BadOption
 from voxpop.numerics.seeds import generator
 from voxpop.simulate import Complete, Random, Regular
 from voxpop.simulate.distinct import distinct_workers
-from voxpop.simulate.regular import regular_graph
+from voxpop.simulate.regular import _trade, regular_graph
 
 
 def drawn(assignment, tasks: int, workers: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -52,6 +52,18 @@ def test_regular_graphs_let_every_pair_of_workers_meet_equally_often():
     meet = (seen.t() @ seen)[*torch.triu_indices(workers, workers, 1)]
     expected = tasks * votes * (votes - 1) / (workers * (workers - 1))
     assert (meet - expected).abs().max() < 5 * expected**0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(votes=st.integers(1, 6), workers=st.integers(1, 6), seed=st.integers(0, 1000))
+def test_a_trade_shares_out_repeated_workers_evenly(votes, workers, seed):
+    """What makes the repair end: of each worker's copies the two tasks get the same number, but for one."""
+    draw = generator(seed, "test")
+    tasks = torch.randint(workers, (2, 20, votes), generator=draw)
+    before = torch.nn.functional.one_hot(tasks, workers).sum(2)  # 2,pairs,workers
+    after = torch.nn.functional.one_hot(torch.stack(_trade(*tasks, draw)), workers).sum(2)
+    assert torch.equal(before.sum(0), after.sum(0))
+    assert (after[0] - after[1]).abs().max() <= 1
 
 
 def test_regular_says_what_would_fit():

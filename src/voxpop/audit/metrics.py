@@ -87,4 +87,4 @@ def _others(m: Tensor) -> Tensor:
 
 def _alpha(observed: Tensor, expected: Tensor, n_c: Tensor) -> Tensor:
     varied = (n_c > 0).sum(1) > 1  # by chance some votes would differ
-    return torch.where(varied & (expected > 0), 1 - (n_c.sum(1) - 1) * observed / expected, torch.nan)
+    return torch.where(varied, 1 - (n_c.sum(1) - 1) * observed / expected, torch.nan)

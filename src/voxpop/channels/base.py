@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
 from voxpop.errors import TooLarge
-from voxpop.numerics.segments import segment_sum
+from voxpop.numerics.segments import rows_of_a_block, segment_sum
 from voxpop.numerics.simplex import normalise
 from voxpop.votes import Batch
 
@@ -35,7 +36,7 @@ def require_table(workers: int, classes: int, what: str) -> None:
 class Channel(ABC):
     """p(label | truth) of each vote, and how to learn it from a belief about the truth.
 
-    ``evidence`` is what engines call; it defaults to the sum of ``loglik`` over the votes of each task.
+    ``evidence`` defaults to the sum of ``loglik`` over the votes of each task.
     """
 
     @abstractmethod
@@ -45,6 +46,10 @@ class Channel(ABC):
     def evidence(self, batch: Batch, theta: Theta) -> Tensor:
         """The votes' joint log-likelihood of each task under each truth: B,K."""
         return segment_sum(self.loglik(batch, theta), batch.offsets).float()
+
+    def evidence_in_blocks(self, batch: Batch, theta: Theta) -> Iterable[Tensor]:
+        """``evidence`` for the tasks one after the other, some at a time: what engines call."""
+        return self.evidence(batch, theta).split(rows_of_a_block(batch.K, batch.device))
 
     @abstractmethod
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
@@ -102,6 +107,9 @@ class TableChannel(Channel):
 
     def evidence(self, batch: Batch, theta: Theta) -> Tensor:
         return batch.by_task.sum(_rows(theta["log"]))  # B,K: the V,K numbers are never made
+
+    def evidence_in_blocks(self, batch: Batch, theta: Theta) -> Iterable[Tensor]:
+        return batch.by_task.sums(_rows(theta["log"]))
 
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
         require_table(batch.M, batch.K, "a confusion matrix per worker")

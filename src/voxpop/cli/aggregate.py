@@ -130,13 +130,13 @@ def aggregate(
         inputs=(votes, gold, truth),
     )
     interface = {name: value for name, value in (("from_name", from_name), ("to_name", to_name)) if value is not None}
-    chosen, write_consensus, write_workers, *_ = checked(
+    chosen, _, write_consensus, write_workers, *_ = checked(
         partial(chosen_method, method, set_ or ()),
+        outputs.check,
         partial(_consensus_writer, output, output_format, interface),
         partial(_workers_writer, workers_out),
         partial(_check_together, outputs, votes, gold, no_gold, truth, beliefs, as_json),
         where.check,
-        outputs.check,
     )
     with progress(f"reading {votes}"):
         data = where.votes()

@@ -22,14 +22,23 @@ from voxpop.errors import VoxWarning
 
 NAME = "voxpop"
 COMPLETING = "_VOXPOP_COMPLETE"  # set by a shell that asks what could be typed next
+EXAMPLES = (
+    "Examples, one a command; each has its own --help:",
+    "voxpop aggregate votes.csv -o consensus.csv --workers-out workers.csv --report report.html",
+    "voxpop agreement votes.csv",
+    "voxpop convert label-studio export.json votes.csv --question sentiment",
+    "voxpop methods dawid-skene",
+    "voxpop simulate spammers -o votes.csv --truth-out truth.csv --set share=0.4",
+    "voxpop demo --report report.html",
+    "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted.",
+)
 
 app = typer.Typer(
     name=NAME,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with 'voxpop demo', or: voxpop aggregate votes.csv -o consensus.csv. "
-    "Every command explains itself with --help. Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted.",
+    epilog="\n\n".join(EXAMPLES),
 )
 app.command()(aggregate)
 app.command()(agreement)

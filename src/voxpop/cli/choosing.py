@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from voxpop.cli.settings import settings
+from voxpop.errors import BadOption
 from voxpop.methods.registry import METHODS, find
 
 if TYPE_CHECKING:
@@ -36,5 +37,20 @@ def chosen_method(name: str, set_: Sequence[str]) -> Method:
     from voxpop.options import parse_option
 
     kind = method_class(name)
-    made: Method = kind(**settings(set_, partial(parse_option, kind)))
+    options = settings(set_, partial(parse_option, kind))
+    _check_device(options.get("device"))
+    made: Method = kind(**options)
     return made
+
+
+def _check_device(device: str | None) -> None:
+    """That torch can compute there."""
+    import torch
+
+    if device is None:
+        return
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadOption(f"device={device} cannot be used ({reason}); leave it out for the CPU") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Callable
 
@@ -27,6 +28,12 @@ REMEDIES = {
     errno.EISDIR: "name a file in it",
 }
 
+# How the library's messages spell arguments that are options here: missing='drop', or question= alone.
+ARGUMENT = re.compile(
+    r"\b(missing|repeats|metric|assignment|source|question|predictions|task|worker|label)="
+    r"(?:'([^'\s]+)'|(?=[\s,;)]|$))"
+)
+
 
 def exit_code(run: Callable[[], object]) -> int:
     """Run, say what went wrong if something did, and return the exit code. A bug keeps its traceback."""
@@ -35,9 +42,10 @@ def exit_code(run: Callable[[], object]) -> int:
     except UsageError as error:
         return _failed(BAD_INPUT, _usage(error))
     except RunFailed as error:
-        return _failed(FAILED, str(error))
+        return _failed(FAILED, in_the_shell(str(error)))
     except VoxError as error:
-        return _failed(BAD_INPUT, str(error))
+        _give_up_stdout()
+        return _failed(BAD_INPUT, in_the_shell(str(error)))
     except KeyboardInterrupt:
         say("interrupted: nothing was written")
         return INTERRUPTED
@@ -57,6 +65,11 @@ def say(text: str) -> None:
 def one_line(text: str) -> str:
     """The text with line ends and control characters spelled out, so that it is one plain line."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def in_the_shell(text: str) -> str:
+    """The text with arguments spelled as on the command line: missing='drop' is --missing drop."""
+    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or ''}".rstrip(), text)
 
 
 def describe(error: OSError) -> str:
@@ -83,10 +96,11 @@ def _failed(code: int, text: str) -> int:
 
 def _usage(error: Exception) -> str:
     """A usage error in our form: what is wrong, and where to read about it."""
-    message = error.format_message().strip().rstrip(".")  # type: ignore[attr-defined]
+    message = error.format_message().strip().removesuffix(".").replace("Value error, ", "")  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "voxpop"
-    return f"{message[:1].lower()}{message[1:]}; see '{command} --help'"
+    see = f"{' See' if message.endswith('?') else '; see'} '{command} --help'"
+    return message[:1].lower() + message[1:] + see
 
 
 def _give_up_stdout() -> None:

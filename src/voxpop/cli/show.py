@@ -43,12 +43,14 @@ def show_table(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Any
     from rich.box import SIMPLE
     from rich.table import Table
 
-    table = Table(box=SIMPLE, title=one_line(title) or None, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=SIMPLE, pad_edge=False)
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(shown, row))
+    if title:
+        out.print(title, style="bold")
     out.print(table)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from voxpop.cli.progress import progress
 from voxpop.cli.settings import settings
 from voxpop.cli.show import as_option, console, plain, printing, show_json, show_table
 from voxpop.errors import BadOption, unknown
+
+if TYPE_CHECKING:
+    from voxpop.simulate import Kind
 
 
 def kind_names(incomplete: str) -> list[str]:
@@ -86,7 +89,7 @@ def _options(kind: str, texts: Sequence[str]) -> dict[str, Any]:
 
     if kind not in KINDS:
         raise unknown("kind of crowd", kind, KINDS, "'voxpop simulate --list' lists them")
-    defaults = KINDS[kind].options
+    defaults = settable(KINDS[kind])
 
     def parse(name: str, text: str) -> Any:
         if name not in defaults:
@@ -94,6 +97,11 @@ def _options(kind: str, texts: Sequence[str]) -> dict[str, Any]:
         return parsed(text, defaults[name])
 
     return settings(texts, parse)
+
+
+def settable(kind: Kind) -> dict[str, Any]:
+    """Its options and their defaults, without those that take arrays, which Python can give."""
+    return {name: default for name, default in kind.options.items() if default is not None}
 
 
 def _list(as_json: bool) -> None:
@@ -105,7 +113,7 @@ def _list(as_json: bool) -> None:
             "about": kind.about,
             "workers": kind.workers,
             "classes": kind.classes,
-            "options": plain(kind.options),
+            "options": plain(settable(kind)),
         }
         for kind in KINDS.values()
     ]

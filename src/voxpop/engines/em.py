@@ -10,6 +10,7 @@ taken right after the E-step, where it equals the log posterior (EM) or the evid
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +18,8 @@ from torch import Tensor
 
 from voxpop.channels.base import Channel, Theta
 from voxpop.engines.loop import Info, Run, iterate
-from voxpop.numerics.simplex import softmax_rows
+from voxpop.numerics.segments import rows_of_a_block
+from voxpop.numerics.simplex import softmax_of_blocks
 from voxpop.priors.classes import ClassPrior, Pi
 from voxpop.votes import Batch
 
@@ -46,10 +48,16 @@ class Model:
 
     def expect(self, batch: Batch, theta: Theta, pi: Pi) -> tuple[Tensor, float]:
         """E-step: the belief for these parameters, and the bound there."""
-        logits = self.channel.evidence(batch, theta) + self.prior.logp(pi)  # B,K
-        belief, total = softmax_rows(clamp(logits, self.gold))
+        belief, total = self.believe(batch, theta, pi)
         bound = total + self.channel.penalty(theta) + self.prior.penalty(pi)
         return belief, float(bound)
+
+    def believe(self, batch: Batch, theta: Theta, pi: Pi) -> tuple[Tensor, Tensor]:
+        """The belief B,K for these parameters, and the votes' log-likelihood: the sum of the log normalisers."""
+        logits = self.channel.evidence_in_blocks(batch, theta)
+        if self.gold is not None:
+            logits = _clamped(logits, self.gold)
+        return softmax_of_blocks(logits, self.prior.logp(pi), torch.empty(batch.B, batch.K, device=batch.device))
 
     def step(self, batch: Batch, state: State) -> tuple[State, Info]:
         theta, pi = self.maximise(batch, state.belief, state.theta or None, state.pi or None)
@@ -67,9 +75,19 @@ def clamp(logits: Tensor, gold: Tensor | None) -> Tensor:
     return torch.where(known[:, None] & other, -torch.inf, logits)
 
 
+def _clamped(blocks: Iterable[Tensor], gold: Tensor) -> Iterator[Tensor]:
+    start = 0
+    for logits in blocks:
+        yield clamp(logits, gold[start : start + len(logits)])
+        start += len(logits)
+
+
 def moved(new: Tensor, old: Tensor) -> float:
-    """The largest change of any belief, looked at in place."""
-    return float((new - old).abs_().amax()) if new.numel() else 0.0
+    """The largest change of any belief; in blocks, so that the difference is never made as a whole."""
+    if not new.numel():
+        return 0.0
+    step = rows_of_a_block(new.shape[1], new.device)
+    return max(float((a - b).abs_().amax()) for a, b in zip(new.split(step), old.split(step), strict=True))
 
 
 def fit(

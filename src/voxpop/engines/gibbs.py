@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from voxpop.channels.base import Theta
-from voxpop.engines.em import Model, clamp
+from voxpop.engines.em import Model
 from voxpop.engines.events import emit
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.simplex import softmax_rows
 from voxpop.votes import Batch
 
 
@@ -88,8 +87,7 @@ def _sweep(
     theta = model.channel.draw(model.channel.stats(batch, certain), theta, rng)
     totals = torch.bincount(truth, minlength=batch.K).double()
     pi = model.prior.draw(totals, rng)
-    logits = model.channel.evidence(batch, theta) + model.prior.logp(pi)
-    belief, joint = softmax_rows(clamp(logits, model.gold))
+    belief, joint = model.believe(batch, theta, pi)
     return belief, theta, (totals + 1) / (totals.sum() + batch.K), float(joint)
 
 

@@ -1,7 +1,7 @@
 """Draws of each worker's confusion matrix that are near his posterior, and their weights p / q.
 
 Draws of the prior alone degenerate for K > 2 and busy workers (a few of 400 carry all the weight). Half
-of the draws come from the prior and half from the mean-field posterior, its counts halved because mean
+of the draws come from the prior and half from the mean-field posterior, widened a little because mean
 field is too sure; the weights are those of the mixture, so neither half can go astray.
 """
 
@@ -21,7 +21,7 @@ from voxpop.errors import TooLarge
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
 
-SHARPNESS = 0.5  # of the mean field's counts that the proposal keeps
+SHARPNESS = 0.8  # of the mean field's counts that the proposal keeps
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from voxpop.errors import BadInput
 from voxpop.io.problems import Problems, shown
 from voxpop.io.source import Source
 from voxpop.io.table import Block
-from voxpop.io.values import as_json, as_label
+from voxpop.io.values import as_json, as_name
 
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -31,7 +31,7 @@ class Json:
 
     def blocks(self, columns: Sequence[str]) -> Iterator[Block]:
         """These fields of all records, in one block."""
-        cells = {c: pl.Series(c, [as_label(r.get(c)) for r in self._rows], dtype=pl.String) for c in columns}
+        cells = {c: pl.Series(c, [as_name(r.get(c)) for r in self._rows], dtype=pl.String) for c in columns}
         lines = self._lines
         yield Block(pl.DataFrame(cells), 1, None if lines is None else lines.copy)
 

@@ -65,6 +65,8 @@ def is_direct(path: str | os.PathLike[str]) -> bool:
 
 
 def _check_replaceable(target: Path) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a directory")
     if target.is_file() and not os.access(target, os.W_OK):  # renaming would not ask
         raise PermissionError(errno.EACCES, "the file is read-only")
 
@@ -86,7 +88,7 @@ def _in_plain_words(path: str | os.PathLike[str]) -> Iterator[None]:
 def _refusal(path: str | os.PathLike[str], error: OSError | ValueError) -> BadInput:
     if isinstance(error, IsADirectoryError):
         return BadInput(f"{path} is a directory; name a file to write")
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
+    if isinstance(error, FileNotFoundError | NotADirectoryError) and not Path(path).parent.is_dir():
         return BadInput(f"{path} cannot be written: there is no directory {Path(path).parent}; make it first")
     if isinstance(error, PermissionError):
         return BadInput(f"{path} cannot be written: no permission; ask for it, or write elsewhere")

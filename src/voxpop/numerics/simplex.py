@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
+from voxpop.numerics.segments import rows_of_a_block
+
 TIE = 1e-5  # scores this close are ties, and the first class wins
-_BLOCK = 1 << 17
 _NARROW = 32
 _LEAST = torch.finfo(torch.float32).min
 
 
 def softmax_rows(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """Softmax along the last axis and the sum of the log normalisers (float64, a scalar).
+    """Softmax along the last axis and the sum of the log normalisers (float64, a scalar)."""
+    blocks = logits.split(rows_of_a_block(logits.shape[1], logits.device)) if logits.numel() else ()
+    return softmax_of_blocks(blocks, logits.new_zeros(logits.shape[1]), torch.empty_like(logits))
+
+
+def softmax_of_blocks(blocks: Iterable[Tensor], prior: Tensor, out: Tensor) -> tuple[Tensor, Tensor]:
+    """The same of logits that come block by block, with ``prior`` (K, or N,K) added to each row; written into ``out``.
 
     For a short last axis the work is done along the first axis of the transpose, in blocks that stay
     in cache: several times faster than a softmax over rows of four numbers.
     """
-    rows, width = logits.shape
-    total = torch.zeros((), dtype=torch.float64, device=logits.device)
-    if width > _NARROW or logits.is_cuda:
-        norm = torch.logsumexp(logits, 1)  # N
-        p = torch.softmax(logits, 1)
-        return torch.where((norm == -torch.inf)[:, None], 1.0 / width, p), total + norm.sum(dtype=torch.float64)
-    out = torch.empty_like(logits)
-    for start in range(0, rows, _BLOCK):
-        columns = logits[start : start + _BLOCK].t().clone(memory_format=torch.contiguous_format)  # K,B
-        top = columns.amax(0).clamp_min_(_LEAST)  # B; a row of -inf alone must not become -inf - -inf
-        columns.sub_(top).exp_()
-        mass = columns.sum(0)
-        total += (top + mass.log()).sum(dtype=torch.float64)
-        if bool((mass == 0).any()):
-            columns.masked_fill_(mass == 0, 1.0 / width)  # everything excluded: nothing is known
-            mass = columns.sum(0)
-        out[start : start + _BLOCK] = columns.div_(mass).t()
+    total = torch.zeros((), dtype=torch.float64, device=out.device)
+    start = 0
+    for logits in blocks:
+        rows = slice(start, start + len(logits))
+        before = prior if prior.dim() == 1 else prior[rows]  # K or B,K
+        softmax = _softmax_wide if logits.is_cuda or logits.shape[1] > _NARROW else _softmax_narrow
+        total += softmax(logits, before, out[rows])
+        start = rows.stop
     return out, total
+
+
+def _softmax_wide(logits: Tensor, prior: Tensor, out: Tensor) -> Tensor:
+    logits = logits + prior
+    norm = torch.logsumexp(logits, 1)  # B
+    torch.softmax(logits, 1, out=out)
+    out.masked_fill_((norm == -torch.inf)[:, None], 1.0 / logits.shape[1])  # everything excluded: nothing is known
+    return norm.sum(dtype=torch.float64)
+
+
+def _softmax_narrow(logits: Tensor, prior: Tensor, out: Tensor) -> Tensor:
+    columns = logits.new_empty(logits.shape[1], len(logits))  # K,B
+    torch.add(logits.t(), prior[:, None] if prior.dim() == 1 else prior.t(), out=columns)
+    top = columns.amax(0).clamp_min_(_LEAST)  # B; a row of -inf alone must not become -inf - -inf
+    mass = columns.sub_(top).exp_().sum(0)
+    norm = mass.log().add_(top).sum(dtype=torch.float64)
+    if norm == -torch.inf:
+        columns.masked_fill_(mass == 0, 1.0 / len(columns))  # everything excluded: nothing is known
+        mass.masked_fill_(mass == 0, 1.0)
+    torch.div(columns.t(), mass[:, None], out=out)
+    return norm
 
 
 def normalise(counts: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from voxpop.numerics import dirichlet
+from voxpop.numerics.segments import column_sums
 from voxpop.numerics.simplex import normalise
 
 Pi = dict[str, Tensor]  # the parameters of a prior
@@ -25,7 +26,7 @@ class ClassPrior(ABC):
 
     def stats(self, belief: Tensor) -> Tensor:
         """Expected number of tasks of each class: K, float64."""
-        return belief.sum(0, dtype=torch.float64)
+        return column_sums(belief)
 
     @abstractmethod
     def update(self, totals: Tensor, pi: Pi | None) -> Pi:

@@ -28,10 +28,11 @@ _ON_PAGE: Mapping[str, str] = MappingProxyType(
 )
 _NOT_NEEDED = re.compile(
     r"<metadata>.*?</metadata>|<style.*?</style>|<defs>\s*</defs>"  # the page has its own style
-    r'| xmlns(:\w+)?="[^"]*"| version="[^"]*"| id="[a-zA-Z]\w*_\d+"',
+    r'| xmlns(:\w+)?="[^"]*"| version="[^"]*"| id="[a-zA-Z.]+_\d+"| transform="rotate\(-0 [^"]*"'
+    r"|(?<=px;) font-family: [^;]*;",
     re.DOTALL,
 )
-_SIZE = re.compile(r'(<svg[^>]*?) width="[^"]*"|(<svg[^>]*?) height="[^"]*"')
+_SIZE = re.compile(r' (width|height)="[^"]*"')
 
 
 def figure(draw: Callable[[Axes], object], about: str, width: float = 4.6, height: float = 3.2) -> str:
@@ -55,8 +56,7 @@ def _inline(svg: str, about: str) -> str:
     from markupsafe import escape
 
     svg = _NOT_NEEDED.sub("", svg[svg.index("<svg") :])
-    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = _SIZE.sub("", svg, count=2)  # of the whole: the page decides, the viewBox keeps the shape
     for colour, name in _ON_PAGE.items():
         svg = svg.replace(colour, name)
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(about)}"', 1)

@@ -82,7 +82,7 @@ def reliability(found: Consensus, ax: Axes | None = None) -> Axes:
     if len(frame):
         luck = float((frame["chance"] * frame["votes"]).sum() / frame["votes"].sum())
         ax.axhline(luck, color=FAINT, lw=0.9, ls=(0, (4, 3)), zorder=1)
-        ax.annotate("chance", (1, luck), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", color=FAINT)
+        ax.annotate("chance", (1, luck), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", color=FAINT, fontsize=8)
         ax.legend(frameon=False, labelcolor=INK, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, **_CLOSE)
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else "")

@@ -10,7 +10,7 @@ from voxpop.io.importers.imported import Ask, Gathering, Imported
 from voxpop.io.importers.shapes import each, mapping
 from voxpop.io.table import Table
 
-LEFT_OUT = {"draft": "draft", "discarded": "discarded"}
+LEFT_OUT = ("draft", "discarded")  # what a person did not submit
 RESPONSES, SUGGESTION = ".responses", ".suggestion"
 
 
@@ -24,7 +24,7 @@ def read(table: Table, ask: Ask) -> Imported:
         name = _task(record, ask.task)
         for question, answer, user, status in (*_nested(record), *_flat(record)):
             if status in LEFT_OUT:
-                gathering.drop(LEFT_OUT[status], question)
+                gathering.drop(status, question)
             else:
                 gathering.vote(question, name, None if user == "None" else user, answer)
         for question, answer, agent in (*_nested_suggestions(record), *_flat_suggestions(record)):
