@@ -70,10 +70,10 @@ def _agreements(found: Consensus) -> pl.DataFrame:
     truth = found.label[votes.task[first].long()]
     same = votes.label[first] == votes.label[second]
     key = (votes.worker[first].long() * votes.M + votes.worker[second]) * votes.K + truth
-    case, place = key.unique(return_inverse=True)  # cases: pair of workers and class found
+    case, place = torch.unique(key, return_inverse=True)  # cases: pair of workers and class found
     number = torch.bincount(place, minlength=len(case)).double()
     agreed = torch.bincount(place, weights=same.double(), minlength=len(case))
-    pair, place = (case // votes.K).unique(return_inverse=True)
+    pair, place = torch.unique(case // votes.K, return_inverse=True)
 
     def summed(values: Tensor) -> Tensor:
         return torch.bincount(place, weights=values, minlength=len(pair))
@@ -96,7 +96,7 @@ def _chance_to_agree(found: Consensus, case: Tensor) -> Tensor:
     pair, truth = case // K, case % K
     one, other = pair // found.votes.M * K + truth, pair % found.votes.M * K + truth
     step = max(1, _CELLS // K)
-    parts = [(rows[a] * rows[b]).sum(1) for a, b in zip(one.split(step), other.split(step), strict=True)]
+    parts = [(rows[one[i : i + step]] * rows[other[i : i + step]]).sum(1) for i in range(0, max(len(case), 1), step)]
     return torch.cat(parts).double()
 
 

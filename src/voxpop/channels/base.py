@@ -97,24 +97,23 @@ class TableChannel(Channel):
     """
 
     def loglik(self, batch: Batch, theta: Theta) -> Tensor:
-        return _rows(theta["log"])[batch.pair]  # V,K
+        return rows_of(theta["log"])[batch.pair]  # V,K
 
     def likelihood(self, batch: Batch, theta: Theta) -> Tensor:
         if "posterior" not in theta:
             return super().likelihood(batch, theta)
         mean = theta["posterior"] / theta["posterior"].sum(1, keepdim=True)  # M,K,K as [worker, label, truth]
-        return _rows(mean.float())[batch.pair]
+        return rows_of(mean.float())[batch.pair]
 
     def evidence(self, batch: Batch, theta: Theta) -> Tensor:
-        return batch.by_task.sum(_rows(theta["log"]))  # B,K: the V,K numbers are never made
+        return batch.by_task.sum(rows_of(theta["log"]))  # B,K: the V,K numbers are never made
 
     def evidence_in_blocks(self, batch: Batch, theta: Theta) -> Iterable[Tensor]:
-        return batch.by_task.sums(_rows(theta["log"]))
+        return batch.by_task.sums(rows_of(theta["log"]))
 
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
         require_table(batch.M, batch.K, "a confusion matrix per worker")
-        counts = batch.by_pair.sum_exact(belief)
-        return {"counts": counts.view(batch.M, batch.K, batch.K)}  # M,K,K as [worker, label, truth], float64
+        return {"counts": belief_counts(batch, belief)}
 
     def table(self, theta: Theta) -> Tensor | None:
         """Where there is a Dirichlet posterior its mean, else the table itself."""
@@ -123,5 +122,11 @@ class TableChannel(Channel):
         return theta["log"].exp().transpose(1, 2)  # M,K,K as [worker, truth, label]
 
 
-def _rows(log_table: Tensor) -> Tensor:
+def belief_counts(batch: Batch, belief: Tensor) -> Tensor:
+    """How often each worker gave each label to each truth, as far as we believe: M,K,K as [worker, label, truth], float64."""
+    return batch.by_pair.sum_exact(belief).view(batch.M, batch.K, batch.K)
+
+
+def rows_of(log_table: Tensor) -> Tensor:
+    """The row of each (worker, label)."""
     return log_table.reshape(-1, log_table.shape[-1])  # M*K,K

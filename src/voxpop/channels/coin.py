@@ -12,15 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import Channel, Stats, Theta, table_fits
+from voxpop.channels.base import Stats, Theta, table_fits
 from voxpop.channels.own_label import add_own, own_belief
+from voxpop.channels.tabulated import TabulatedChannel
 from voxpop.numerics import dirichlet
 from voxpop.numerics.segments import Segments, scatter_sum
 from voxpop.votes import Batch
 
 
 @dataclass(frozen=True, eq=False)
-class Coin(Channel):
+class Coin(TabulatedChannel):
     """p(label | truth) = right[worker, truth] if they are equal, else (1 - right) / (K - 1); right ~ Beta(a, b)."""
 
     classes: int  # K
@@ -43,7 +44,18 @@ class Coin(Channel):
         gain = (theta["log_right"] - theta["log_wrong"]).expand(-1, batch.K)  # M,K
         return add_own(base.expand(-1, batch.K), batch, gain[batch.worker.long(), batch.label.long()])
 
-    def stats(self, batch: Batch, belief: Tensor) -> Stats:
+    def log_table(self, theta: Theta) -> Tensor:
+        K = self.classes
+        right, wrong = theta["log_right"].expand(-1, K), theta["log_wrong"].expand(-1, K)  # M,K
+        return wrong[:, None, :].repeat(1, K, 1).diagonal_scatter(right, dim1=1, dim2=2)
+
+    def stats_of_counts(self, batch: Batch, counts: Tensor) -> Stats:
+        right, total = counts.diagonal(dim1=1, dim2=2), counts.sum(1)  # M,K
+        if self.shared:
+            right, total = right.sum(1, keepdim=True), batch.worker_offsets.diff().double()[:, None]  # M,1
+        return {"right": right, "wrong": (total - right).clamp_min(0)}
+
+    def stats_by_vote(self, batch: Batch, belief: Tensor) -> Stats:
         hit = own_belief(batch, belief)  # V
         if self.shared:
             right = scatter_sum(hit, batch.worker, batch.M)[:, None]  # M,1

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from voxpop.channels.base import Stats, Theta, table_fits
 from voxpop.channels.own_label import OwnLabelChannel, own_belief
+from voxpop.channels.tabulated import TabulatedChannel
 from voxpop.numerics import dirichlet
 from voxpop.numerics.segments import scatter_sum
 from voxpop.numerics.simplex import normalise
@@ -20,7 +21,7 @@ from voxpop.votes import Batch
 
 
 @dataclass(frozen=True, eq=False)
-class Spamming(OwnLabelChannel):
+class Spamming(OwnLabelChannel, TabulatedChannel):
     """p(label | truth) = theta[worker] 1{label = truth} + (1 - theta[worker]) xi[worker, label].
 
     Priors: theta ~ Beta(1 + pseudo_trust, 1 + pseudo_spam), xi ~ Dir(1 + pseudo_label).
@@ -32,16 +33,21 @@ class Spamming(OwnLabelChannel):
     rounds: int = 5  # of the inner EM over "was this vote spam"
 
     def parts(self, batch: Batch, theta: Theta) -> tuple[Tensor, Tensor]:
-        spam = ((1 - theta["trust"][:, None]) * theta["spam"]).reshape(-1)  # M*K
-        known = theta["trust"].repeat_interleave(batch.K) + spam  # M*K
-        log_spam, log_known = spam.log().float(), known.log().float()
+        log_spam, log_known = _logs(theta)
         pair = batch.pair.long()
-        return log_spam[pair], (log_known - log_spam)[pair]
+        return log_spam.view(-1)[pair], (log_known - log_spam).view(-1)[pair]
 
-    def stats(self, batch: Batch, belief: Tensor) -> Stats:
-        shape = (batch.M, batch.K)
-        right = scatter_sum(own_belief(batch, belief), batch.pair, batch.M * batch.K).view(shape)
-        return {"right": right, "votes": batch.by_pair.counts.double().view(shape)}  # M,K as [worker, label]
+    def log_table(self, theta: Theta) -> Tensor:
+        log_spam, log_known = _logs(theta)
+        return log_spam[:, :, None].repeat(1, 1, log_spam.shape[1]).diagonal_scatter(log_known, dim1=1, dim2=2)
+
+    def stats_of_counts(self, batch: Batch, counts: Tensor) -> Stats:
+        right = counts.diagonal(dim1=1, dim2=2)
+        return {"right": right, "votes": batch.by_pair.counts.double().view_as(right)}  # M,K as [worker, label]
+
+    def stats_by_vote(self, batch: Batch, belief: Tensor) -> Stats:
+        right = scatter_sum(own_belief(batch, belief), batch.pair, batch.M * batch.K).view(batch.M, batch.K)
+        return {"right": right, "votes": batch.by_pair.counts.double().view_as(right)}
 
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         right, votes = stats["right"], stats["votes"]
@@ -83,3 +89,9 @@ class Spamming(OwnLabelChannel):
             return None
         spam = ((1 - theta["trust"][:, None]) * theta["spam"]).float()[:, None, :].repeat(1, K, 1)  # M,K,K
         return spam + theta["trust"].float()[:, None, None] * torch.eye(K, device=spam.device)
+
+
+def _logs(theta: Theta) -> tuple[Tensor, Tensor]:
+    """log p(label) where the truth is another class, and where it is the label: M,K each."""
+    spam = (1 - theta["trust"])[:, None] * theta["spam"]  # M,K
+    return spam.log().float(), (theta["trust"][:, None] + spam).log().float()

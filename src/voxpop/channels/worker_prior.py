@@ -61,13 +61,17 @@ class WorkerPrior:
             table = coin_table(chance[..., 0], K)
             assert table is not None
             return table
-        drawn = self.kind if isinstance(self.kind, Tensor) else self.kind(samples, seed)
-        return checked_tables(drawn, K)
+        return checked_tables(self.kind(samples, seed) if callable(self.kind) else self.kind, K)
 
 
 def checked_tables(table: Tensor, classes: int) -> Tensor:
     """Prototypes must be S,K,K and their rows on the simplex."""
-    table = torch.as_tensor(table, dtype=torch.float32)
+    try:
+        table = torch.as_tensor(table, dtype=torch.float32)
+    except (TypeError, ValueError, RuntimeError):
+        raise BadOption(
+            f"workers_prior is {table!r}; give one of {', '.join(NAMES)}, numbers S,K,K, or a callable"
+        ) from None
     if table.dim() != 3 or tuple(table.shape[1:]) != (classes, classes):
         raise BadOption(
             f"workers_prior has the shape {tuple(table.shape)}; give S,{classes},{classes} as [sample, truth, label]"

@@ -14,11 +14,13 @@ from voxpop.cli.choosing import DEFAULT, chosen_method, method_names
 from voxpop.cli.errors import say
 from voxpop.cli.outputs import STDOUT, Outputs
 from voxpop.cli.progress import progress
-from voxpop.cli.show import console, printing, show_json
+from voxpop.cli.show import console, printing, to_json
 from voxpop.cli.summary import document, in_words, show_summary
 from voxpop.errors import BadOption
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from voxpop.io.write import Writer
     from voxpop.results import Consensus
     from voxpop.votes import Votes
@@ -126,7 +128,13 @@ def aggregate(
 
     where = r.Reading(votes, source, question, predictions, task, worker, label, ignore, missing, repeats, classes)
     outputs = Outputs(
-        {"--output": output, "--workers-out": workers_out, "--report": report, "--save": save},
+        {
+            "--output": output,
+            "--workers-out": workers_out,
+            "--report": report,
+            "--save": save,
+            "--json": Path(STDOUT) if as_json else None,
+        },
         inputs=(votes, gold, truth),
     )
     interface = {name: value for name, value in (("from_name", from_name), ("to_name", to_name)) if value is not None}
@@ -135,7 +143,7 @@ def aggregate(
         outputs.check,
         partial(_consensus_writer, output, output_format, interface),
         partial(_workers_writer, workers_out),
-        partial(_check_together, outputs, votes, gold, no_gold, truth, beliefs, as_json),
+        partial(_check_together, outputs, votes, gold, no_gold, truth, beliefs),
         where.check,
     )
     with progress(f"reading {votes}"):
@@ -147,16 +155,18 @@ def aggregate(
     if found.status in (Status.OUT_OF_STEPS, Status.DEGENERATE):
         say(f"warning: {found.method} {found.status}")
     scores = None if right is None else found.evaluate(right)
+    page = None if report is None else _page(found, right)
     with outputs.writing() as files:
         if "--output" in files:
             write_consensus(found.to_frame(beliefs), files["--output"])
         if "--workers-out" in files:
             write_workers(found.workers, files["--workers-out"])
+        if page is not None:
+            files["--report"].write(page.encode())
         if "--save" in files:
             write(found, files["--save"])
-        if as_json:
-            with printing():
-                show_json(document(found, scores, outputs.names, beliefs))
+        if "--json" in files:
+            files["--json"].write(to_json(document(found, scores, outputs.files, beliefs)).encode() + b"\n")
         elif not outputs.to_stdout:
             with printing():
                 show_summary(console(), found, scores)
@@ -181,7 +191,7 @@ def _workers_writer(workers_out: Path | None) -> Writer | None:
 
 
 def _check_together(
-    outputs: Outputs, votes: Path, gold: Path | None, no_gold: bool, truth: Path | None, beliefs: bool, as_json: bool
+    outputs: Outputs, votes: Path, gold: Path | None, no_gold: bool, truth: Path | None, beliefs: bool
 ) -> None:
     """Options that contradict each other, or would do nothing."""
     problems = []
@@ -189,9 +199,7 @@ def _check_together(
         problems.append("standard input can be read only once; give a file instead of one -")
     if gold is not None and no_gold:
         problems.append("--gold and --no-gold contradict each other; give one of them")
-    if as_json and outputs.to_stdout:
-        problems.append("--json and an output to - both write to standard output; give one of them a file")
-    if beliefs and not (as_json or "--output" in outputs.places):
+    if beliefs and not {"--json", "--output"} & set(outputs.places):
         problems.append("--beliefs says what --output or --json holds; give one of them")
     problems += [
         f"{option} cannot write to standard output; name a file"
@@ -202,13 +210,19 @@ def _check_together(
         raise BadOption(*problems)
 
 
+def _page(found: Consensus, truth: pl.DataFrame | None) -> str:
+    from voxpop.report import html_page
+
+    with progress("drawing the report"):
+        return html_page(found, truth)
+
+
 def _gold(votes: Votes, gold: Path | None, no_gold: bool) -> Any:
     """The gold answers to use: the user's, else those that came with the votes."""
     if gold is not None:
         return r.read_gold(gold, votes)
     if no_gold or not votes.known:
         return None
-    say(
-        f"note: {len(votes.known):,} gold answers came with the votes and are taken as certain; --no-gold leaves them out"
-    )
+    count = f"{len(votes.known):,} gold answer{'s' * (len(votes.known) != 1)}"
+    say(f"note: taking as certain {count} that came with the votes; --no-gold leaves them out")
     return votes.known

@@ -17,7 +17,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports for programs that die of it
 
-UsageError = typer.BadParameter.__mro__[1]  # of the click that this typer stands on, its own or not
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of the click below this typer, its own or not
 
 REMEDIES = {
     errno.ENOSPC: "free some space, or write elsewhere",
@@ -96,7 +96,8 @@ def _failed(code: int, text: str) -> int:
 
 def _usage(error: Exception) -> str:
     """A usage error in our form: what is wrong, and where to read about it."""
-    message = error.format_message().strip().removesuffix(".").replace("Value error, ", "")  # type: ignore[attr-defined]
+    said: str = error.format_message()  # type: ignore[attr-defined]
+    message = said.strip().removesuffix(".").replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "voxpop"
     see = f"{' See' if message.endswith('?') else '; see'} '{command} --help'"

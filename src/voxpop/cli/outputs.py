@@ -30,8 +30,10 @@ class Outputs:
         return any(str(path) == STDOUT for path in self.places.values())
 
     @property
-    def names(self) -> dict[str, str]:
-        return {option: str(path) for option, path in self.places.items()}
+    def files(self) -> dict[str, str]:
+        """The paths by the option's name, as Python would spell it."""
+        named = {option.lstrip("-").replace("-", "_"): str(path) for option, path in self.places.items()}
+        return {name: path for name, path in named.items() if path != STDOUT}
 
     def check(self) -> None:
         """Every place can be written, and no two outputs, or an output and an input, are one file."""

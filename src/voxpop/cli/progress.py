@@ -27,7 +27,10 @@ def progress(doing: str) -> Iterator[None]:
     from voxpop.engines.events import listening
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Bars(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bars, listening(Stages(bars, doing)):
+    with (
+        Bars(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bars,
+        listening(Stages(bars, doing)),
+    ):
         yield
 
 

@@ -187,7 +187,7 @@ def read_gold(path: Path, votes: Votes) -> pl.DataFrame:
 
 
 def read_truth(path: Path, votes: Votes) -> pl.DataFrame:
-    """What is known to be true, for the tasks that have a place among the votes; how many have none is said on stderr."""
+    """What is known to be true of the tasks in the votes; how many others there are is said on stderr."""
     from voxpop.io import read_labels
 
     truth = read_labels(str(path))

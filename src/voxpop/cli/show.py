@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 UNWRAPPED = 10_000  # columns
 
 
-def console(error: bool = False) -> Console:
+def console() -> Console:
     from rich.console import Console
 
-    stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() else UNWRAPPED
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the BrokenPipeError that rich has caught; it would exit with 1
+
+    width = None if sys.stdout.isatty() else UNWRAPPED
+    return Plain(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
 
 
 @contextmanager
@@ -63,8 +66,13 @@ def shown(value: Any) -> str:
 
 
 def show_json(document: Any) -> None:
-    """One JSON object or list on stdout; what is not a number is null."""
-    sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+    """One JSON object or list on stdout."""
+    print(to_json(document))
+
+
+def to_json(document: Any) -> str:
+    """A document as JSON text; what is not a number is null."""
+    return json.dumps(plain(document), indent=2, allow_nan=False)
 
 
 def as_option(value: Any) -> str:

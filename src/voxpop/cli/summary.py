@@ -22,7 +22,8 @@ def show_summary(out: Console, found: Consensus, scores: Mapping[str, float] | N
     """A screenful: how it went, how often each label, which tasks and workers to look at."""
     votes = found.votes
     out.print(
-        f"{found.method}: {votes.V:,} votes of {votes.M:,} workers on {votes.N:,} tasks, {votes.K:,} classes; {found.status}"
+        f"{found.method}, {found.status}: "
+        f"{votes.V:,} votes of {votes.M:,} workers on {votes.N:,} tasks, {votes.K:,} classes"
     )
     for note in found.notes:
         out.print(f"  {one_line(note)}")
@@ -70,9 +71,9 @@ def document(
         "evaluation": None if scores is None else dict(scores),
         "written": dict(written),
     }
-    if "--output" not in written:
+    if "output" not in written:
         facts["consensus"] = found.to_frame(beliefs).to_dicts()
-    if "--workers-out" not in written:
+    if "workers_out" not in written:
         facts["worker_table"] = found.workers.to_dicts()
     return facts
 

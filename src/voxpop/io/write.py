@@ -31,7 +31,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         buffer = io.BytesIO()
         yield buffer
         sys.stdout.flush()
-        sys.stdout.buffer.write(buffer.getbuffer())
+        rest = buffer.getbuffer()
+        while rest:  # unbuffered (PYTHONUNBUFFERED), it may take only a part and say nothing
+            rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
         return
     with _in_plain_words(path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -17,6 +17,8 @@ LISTED = 20  # tasks in the list
 EXPLAINED = 6  # tasks whose votes are weighed one by one
 CONTESTED = 3  # votes that a task needs for that: a single vote needs no explanation
 WEIGHED = 8  # votes of a task shown one by one
+
+_LAST_ROW = {"(prior)": "before any vote", "(rest)": "the rest", "(gold)": "known for certain"}
 
 Picture = Callable[[Any], bytes | None]  # a task -> its picture as PNG
 
@@ -106,6 +108,7 @@ def _weights(found: Consensus, task: int, second: int) -> tuple[tuple[Weight, ..
         for who, says, nats in zip(frame["worker"], frame["vote"], against, strict=True)
     ]
     *votes, rest = rows
+    rest = replace(rest, who=_LAST_ROW.get(rest.who, rest.who))
     votes.sort(key=lambda weight: -abs(weight.nats))
     if len(votes) > WEIGHED:
         others = sum(weight.nats for weight in votes[WEIGHED:])

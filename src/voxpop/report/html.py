@@ -56,7 +56,7 @@ def html_page(
     page.filters |= {"percent": percent, "count": count, "png": _png}
     votes, others = found.votes, list(others)
     majority = majority_of(found, others)
-    compared = [*others, *([majority] if majority is not None and majority not in (found, *others) else [])]
+    compared = others if majority is None or majority in (found, *others) else [*others, majority]
     expected_wrong, half = checks_to_halve(found)
     alike = None if found.table is None else copies(found)
     return page.get_template("template.html").render(
@@ -74,7 +74,7 @@ def html_page(
         truth=truth is not None,
         methods=beside(found, compared, truth),
         scores=None if truth is None else found.evaluate(truth),
-        gain=None if truth is None or majority in (None, found) else gain(found, majority, truth),  # type: ignore[arg-type]
+        gain=None if truth is None or majority is None or majority is found else gain(found, majority, truth),
         doubtful=most_doubtful(found),
         contested=contested(found, picture),
         workers=most_interesting(found).to_dicts(),

@@ -25,7 +25,7 @@ def commonest_mistakes(found: Consensus) -> list[Mistake]:
     votes = found.votes
     truth = found.label[votes.task.long()].long()  # V
     wrong = truth != votes.label
-    pair, counts = (truth * votes.K + votes.label)[wrong].unique(return_counts=True)
+    pair, counts = torch.unique((truth * votes.K + votes.label)[wrong], return_counts=True)
     on_class = torch.bincount(truth, minlength=votes.K)
     best = torch.argsort(counts, descending=True, stable=True)[:SHOWN]
     return [

@@ -20,14 +20,16 @@ def verdicts(found: Consensus) -> dict[str, int]:
 
 
 def most_interesting(found: Consensus) -> pl.DataFrame:
-    """Those not better than chance (half of the room, the busiest first), then the busiest; the worst on top."""
-    frame = _voted(found).with_columns(rank=pl.col("better_than_chance").replace_strict(RANK, return_dtype=pl.Int32))
-    busiest = frame.sort("votes", "worker", descending=[True, False])
+    """Those not better than chance (half of the room), the least accurate of the others, the busiest; worst on top."""
+    ranked = _voted(found).with_columns(rank=pl.col("better_than_chance").replace_strict(RANK, return_dtype=pl.Int32))
+    busiest = ranked.sort("votes", "worker", descending=[True, False])
     doubtful = busiest.filter(pl.col("rank") < RANK["yes"])
     good = busiest.filter(pl.col("rank") == RANK["yes"])
-    room = max(SHOWN // 2, SHOWN - len(good))
-    kept = doubtful.head(room)
-    return pl.concat([kept, good.head(SHOWN - len(kept))]).sort("rank", "accuracy", "worker")
+    kept = doubtful.head(max(SHOWN // 2, SHOWN - len(good)))
+    room = SHOWN - len(kept)
+    weakest = good.sort("accuracy", "worker").head(room // 2)
+    others = good.join(weakest.select("worker"), on="worker", how="anti", maintain_order="left")
+    return pl.concat([kept, weakest, others.head(room - len(weakest))]).sort("rank", "accuracy", "worker")
 
 
 def telling(found: Consensus) -> list[tuple[str, Any]]:

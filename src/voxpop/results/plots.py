@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from voxpop.errors import BadInput
@@ -33,22 +34,24 @@ def confusion(found: Consensus, worker: Any, ax: Axes | None = None) -> Axes:
     columns = names
     if len(shown) < found.votes.K:
         inside = matrix[:, shown]
-        matrix, columns = _beside(inside, 1 - inside.sum(1)), [*names, "others"]
+        matrix, columns = np.column_stack([inside, (1 - inside.sum(1)).clip(0)]), [*names, "others"]
     else:
         matrix = matrix[:, shown]
     ax = ax or new_axes()
     ax.pcolormesh(matrix, vmin=0, vmax=1, cmap=_see_through(ACCENT), edgecolors=GRID, linewidth=0.4)
     ax.set_aspect("equal")
     ax.invert_yaxis()
-    slant = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, columns)) > 3 else {}
+    slant: dict[str, Any] = (
+        {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if max(map(len, columns)) > 3 else {}
+    )
     ax.set_xticks([i + 0.5 for i in range(len(columns))], columns, parse_math=False, **slant)
     ax.set_yticks([i + 0.5 for i in range(len(names))], names, parse_math=False)
     if len(shown) <= 12:
         for i, row in enumerate(matrix):
             for j, p in enumerate(row):
                 if p >= 0.02:
-                    style = {"ha": "center", "va": "center", "fontsize": 7}
-                    ax.text(j + 0.5, i + 0.5, f"{100 * p:.0f}", color="white" if p > 0.5 else INK, **style)
+                    colour = "white" if p > 0.5 else INK
+                    ax.text(j + 0.5, i + 0.5, f"{100 * p:.0f}", color=colour, ha="center", va="center", fontsize=7)
     calm(ax, "label given", "truth", short(worker))
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -80,10 +83,19 @@ def reliability(found: Consensus, ax: Axes | None = None) -> Axes:
             zorder=3,
         )
     if len(frame):
-        luck = float((frame["chance"] * frame["votes"]).sum() / frame["votes"].sum())
+        luck = float(np.average(frame["chance"], weights=frame["votes"]))
         ax.axhline(luck, color=FAINT, lw=0.9, ls=(0, (4, 3)), zorder=1)
-        ax.annotate("chance", (1, luck), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", color=FAINT, fontsize=8)
-        ax.legend(frameon=False, labelcolor=INK, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, **_CLOSE)
+        ax.annotate(
+            "chance",
+            (1, luck),
+            (-2, 3),
+            ("axes fraction", "data"),
+            "offset points",
+            ha="right",
+            color=FAINT,
+            fontsize=8,
+        )
+        ax.legend(frameon=False, labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, **_CLOSE)
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else "")
     ax.set_ylim(-0.02, 1.02)
@@ -99,12 +111,13 @@ def calibration(found: Consensus, truth: Any, ax: Axes | None = None) -> Axes:
     rows = torch.nonzero(known >= 0)[:, 0]
     hit = (found.label[rows].long() == known[rows]).double()
     bins = calibration_bins(found.certainty[rows].double(), hit)
-    sure, right, size = zip(*bins, strict=True)
+    sure, right = [b[0] for b in bins], [b[1] for b in bins]
+    doubt = [2 * (r * (1 - r) / n) ** 0.5 for _, r, n in bins]
     ax = ax or new_axes()
     low = max(0.0, min(*sure, *right) - 0.05)
     ax.plot([low, 1], [low, 1], lw=0.9, color=FAINT, ls=(0, (4, 3)))
-    doubt = [2 * (r * (1 - r) / n) ** 0.5 for r, n in zip(right, size, strict=True)]
-    ax.vlines(sure, [r - d for r, d in zip(right, doubt, strict=True)], [min(1, r + d) for r, d in zip(right, doubt, strict=True)], color=ACCENT, lw=1, alpha=0.45)
+    ends = [(max(0, r - d), min(1, r + d)) for r, d in zip(right, doubt, strict=True)]
+    ax.vlines(sure, [e[0] for e in ends], [e[1] for e in ends], color=ACCENT, lw=1, alpha=0.45)
     ax.plot(sure, right, "o-", ms=4.5, lw=1.2, color=ACCENT)
     ax.xaxis.set_major_formatter(_percent)
     ax.yaxis.set_major_formatter(_percent)
@@ -157,7 +170,7 @@ def classes(found: Consensus, truth: Any = None, ax: Axes | None = None) -> Axes
     ax.invert_yaxis()
     ax.set_xlim(0)
     ax.xaxis.set_major_formatter(_percent)
-    ax.legend(frameon=False, labelcolor=INK, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, **_CLOSE)
+    ax.legend(frameon=False, labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, **_CLOSE)
     calm(ax, "share", "class")
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color=GRID, lw=0.8)
@@ -166,18 +179,19 @@ def classes(found: Consensus, truth: Any = None, ax: Axes | None = None) -> Axes
 
 def history(found: Consensus, ax: Axes | None = None) -> Axes:
     """The bound in nats a vote (or where there is none, the movement of the belief) by iteration."""
+    from matplotlib.ticker import MaxNLocator
+
     bounds = [info.bound / max(found.votes.V, 1) for info in found.history]
-    steps = range(1, len(bounds) + 1)
+    steps, marker = range(1, len(bounds) + 1), "o-" if len(bounds) < 3 else "-"
     ax = ax or new_axes()
-    style = {"lw": 1.6, "color": ACCENT, "marker": "o" if len(bounds) < 3 else None}
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if bounds and bounds[0] == bounds[0]:
-        ax.plot(steps, bounds, **style)
+        ax.plot(steps, bounds, marker, lw=1.6, color=ACCENT)
         ax.ticklabel_format(axis="y", useOffset=False)
         name = "bound, nats a vote"
     else:
-        ax.semilogy(steps, [max(info.change, 1e-12) for info in found.history], **style)
+        ax.semilogy(steps, [max(info.change, 1e-12) for info in found.history], marker, lw=1.6, color=ACCENT)
         name = "largest change of a belief"
-    ax.xaxis.get_major_locator().set_params(integer=True)
     return calm(ax, "iteration", name)
 
 
@@ -220,12 +234,6 @@ def _frequent(found: Consensus) -> list[int]:
     counts = torch.bincount(found.label, minlength=found.votes.K)
     best = torch.argsort(counts, descending=True, stable=True)[:MOST_CLASSES]
     return sorted(best.tolist())
-
-
-def _beside(matrix: Any, column: Any) -> Any:
-    import numpy as np
-
-    return np.concatenate([matrix, column[:, None].clip(0, 1)], 1)
 
 
 def _see_through(colour: str) -> Any:
