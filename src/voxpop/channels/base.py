@@ -123,7 +123,7 @@ class TableChannel(Channel):
 
 
 def belief_counts(batch: Batch, belief: Tensor) -> Tensor:
-    """How often each worker gave each label to each truth, as far as we believe: M,K,K as [worker, label, truth], float64."""
+    """How often each worker gave each label to each truth by our belief: M,K,K as [worker, label, truth], float64."""
     return batch.by_pair.sum_exact(belief).view(batch.M, batch.K, batch.K)
 
 

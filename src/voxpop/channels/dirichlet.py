@@ -41,7 +41,7 @@ def posterior(alpha: Tensor) -> Theta:
 
 def kl_of_rows(q: Tensor, p: Tensor) -> Tensor:
     """Sum of KL(q || p) over workers and truths, the labels along axis 1."""
-    return dirichlet.kl(q.transpose(1, 2), p.expand_as(q).transpose(1, 2)).sum()
+    return dirichlet.kl(q.transpose(1, 2), p.transpose(-1, -2)).sum()
 
 
 def draw_rows(alpha: Tensor, rng: torch.Generator) -> Theta:

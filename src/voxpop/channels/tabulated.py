@@ -13,7 +13,7 @@ from voxpop.votes import Batch
 
 def table_is_small(batch: Batch) -> bool:
     """A table M,K,K with fewer cells than there are votes costs less than to go through the votes one by one."""
-    return batch.M * batch.K**2 <= batch.total_votes
+    return batch.total_votes >= batch.M * batch.K**2
 
 
 class TabulatedChannel(Channel):

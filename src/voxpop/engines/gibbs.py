@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from voxpop.channels.base import Theta
@@ -83,7 +84,7 @@ def _sweep(
 ) -> tuple[Tensor, Theta, Tensor, float]:
     """Truths from the belief, then parameters given the truths, then the new conditional belief."""
     truth = draw_rows(belief, rng)  # B
-    certain = torch.zeros_like(belief).scatter_(1, truth[:, None], 1.0)  # B,K
+    certain = F.embedding(truth, torch.eye(batch.K, device=batch.device))  # B,K
     theta = model.channel.draw(model.channel.stats(batch, certain), theta, rng)
     totals = torch.bincount(truth, minlength=batch.K).double()
     pi = model.prior.draw(totals, rng)
@@ -92,10 +93,10 @@ def _sweep(
 
 
 def draw_rows(p: Tensor, rng: torch.Generator) -> Tensor:
-    """One class for each row of probabilities (int64)."""
-    u = torch.rand(p.shape[0], 1, generator=rng, device=p.device)
-    cumulative = p.cumsum(1)
-    return (cumulative <= u * cumulative[:, -1:]).sum(1).clamp_max(p.shape[1] - 1)  # u < 1; a class of 0 is never drawn
+    """One class for each row of probabilities (int64). Along the first axis of the transpose, as for a softmax."""
+    u = torch.rand(p.shape[0], generator=rng, device=p.device)  # B
+    cumulative = torch.cumsum(p.t(), 0, out=p.new_empty(p.shape[1], p.shape[0]))  # K,B
+    return (cumulative[:-1] < u * cumulative[-1]).sum(0)
 
 
 def r_hat(traces: list[list[float]]) -> float:

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import table_fits
+from voxpop.channels.base import Channel, table_fits
 from voxpop.engines import em
+from voxpop.engines.em import Model
 from voxpop.engines.events import emit
 from voxpop.engines.gibbs import Samples, sample
 from voxpop.engines.outcome import Status
@@ -29,10 +30,11 @@ from voxpop.numerics.seeds import generator
 from voxpop.numerics.simplex import normalise
 from voxpop.options import fraction, option, whole
 from voxpop.results import Consensus
-from voxpop.votes import Votes
+from voxpop.votes import Batch, Votes
 
 FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; above, one part is enough
 FOLDS = 5
+ENOUGH_VOTES = 50_000  # more held-out votes than these tell models apart no better
 ENOUGH = 0.05  # a candidate with less weight than this is left out
 SWEEPS_OF_VOTES = 20_000_000  # votes to resample in all, between 20 and 200 sweeps of each candidate
 
@@ -73,15 +75,18 @@ class Default(Iterative):
     def _infer(self, votes: Votes, gold: Tensor | None) -> Consensus:
         gold = None if gold is None else gold.to(self.device)
         models = candidates(votes.M, votes.K)
-        weights, scores = self._weigh(votes, gold, models)
+        weights, scores, fitted = self._weigh(votes, gold, models)
         kept = {name: w for name, w in weights.items() if w >= ENOUGH}
         total = sum(kept.values())
         kept = {name: w / total for name, w in kept.items()}
         best = max(kept, key=lambda name: kept[name])
+        batch, start = votes.whole.to(self.device), shares(votes, gold).to(self.device)
         runs, drawn = {}, {}
         for number, name in enumerate(kept):
             emit(f"fitting {name}", number, len(kept))
-            runs[name], drawn[name] = self._fit(votes, gold, models[name])
+            begin = fitted.get(name, em.State(start, {}, {}))
+            sweeps = self._sweeps(votes.V, kept[name] / kept[best])
+            runs[name], drawn[name] = self._fit(batch, models[name].model(votes, gold), begin, sweeps)
         belief = _mix(kept, {name: d.belief for name, d in drawn.items()})
         belief = normalise(belief).cpu()
         table = None
@@ -103,21 +108,26 @@ class Default(Iterative):
 
     def _weigh(
         self, votes: Votes, gold: Tensor | None, models: Mapping[str, Ascent]
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Stacking weights of the models, and their mean log probability of a held-out vote."""
+    ) -> tuple[dict[str, float], dict[str, float], dict[str, em.State]]:
+        """Stacking weights of the models, their mean log probability of a held-out vote, and where a fit may begin."""
         equal = {name: 1 / len(models) for name in models}
         parts = self._parts(votes)
         if not parts:
-            return equal, {}
+            return equal, {}, {}
         foretold: dict[str, list[Tensor]] = {name: [] for name in models}
+        fitted: dict[str, em.State] = {}
         for number, hidden in enumerate(parts):
-            known, rest = votes.select(~hidden), votes.select(hidden)
+            known, rest = votes.select(~hidden), votes.select(hidden).whole.to(self.device)
+            batch, start = known.whole.to(self.device), shares(known, gold).to(self.device)
             for place, (name, method) in enumerate(models.items()):
                 emit("weighing models", number * len(models) + place, len(parts) * len(models))
-                foretold[name].append(self._foretell(known, rest, gold, method))
+                model = method.model(known, gold)
+                fitted[name] = self._fit_to_known(batch, model, start)
+                foretold[name].append(_foretell(model.channel, fitted[name], rest))
         logs = torch.stack([torch.cat(parts) for parts in foretold.values()], 1).double()  # H,C
         weights = dict(zip(models, stacking_weights(logs).tolist(), strict=True))
-        return weights, dict(zip(models, logs.mean(0).tolist(), strict=True))
+        scores = dict(zip(models, logs.mean(0).tolist(), strict=True))
+        return weights, scores, fitted if len(parts) == 1 else {}
 
     def _parts(self, votes: Votes) -> list[Tensor]:
         """Which votes are hidden, in each part; none where there are too few votes to learn anything from them."""
@@ -125,38 +135,38 @@ class Default(Iterative):
             return []
         luck = torch.rand(votes.V, generator=generator(self.seed, "held out"))
         if votes.V > FEW_VOTES:
-            return [luck < self.held_out]
+            return [luck < min(self.held_out, ENOUGH_VOTES / votes.V)]
         part = (luck * FOLDS).int()
         return [part == number for number in range(FOLDS) if bool((part == number).any())]
 
-    def _foretell(self, known: Votes, rest: Votes, gold: Tensor | None, method: Ascent) -> Tensor:
-        """log probability of each vote of ``rest`` by a model that was fitted to ``known``: H."""
-        model = method.model(known, gold)
-        run = em.fit(
-            known.whole.to(self.device),
-            model,
-            shares(known, gold).to(self.device),
-            max_iter=min(self.max_iter, 50),
-            tol=max(self.tol, 1e-5),
-            stage="weighing models",
-        )
-        batch = rest.whole.to(self.device)
-        given = model.channel.likelihood(batch, run.state.theta)  # H,K
-        return (run.state.belief[batch.task.long()] * given).sum(1).log().cpu()
+    def _fit_to_known(self, batch: Batch, model: Model, start: Tensor) -> em.State:
+        steps, tol = min(self.max_iter, 50), max(self.tol, 1e-5)
+        return em.fit(batch, model, start, max_iter=steps, tol=tol, stage="weighing models").state
 
     # -- fitting those that matter ---------------------------------------------------------------
 
-    def _fit(self, votes: Votes, gold: Tensor | None, method: Ascent) -> tuple[Any, Samples]:
-        batch = votes.whole.to(self.device)
-        model = method.model(votes, gold)
-        start = shares(votes, gold).to(self.device)
-        run = em.fit(batch, model, start, max_iter=self.max_iter, tol=self.tol, stage=method.name)
-        sweeps = self.sweeps or min(200, max(20, SWEEPS_OF_VOTES // max(votes.V, 1)))
+    def _sweeps(self, votes: int, share: float) -> int:
+        """How often to resample a model whose weight is this share of the largest weight."""
+        most = self.sweeps or min(200, max(20, SWEEPS_OF_VOTES // max(votes, 1)))
+        return max(most // 2, round(most * share))
+
+    def _fit(self, batch: Batch, model: Model, start: em.State, sweeps: int) -> tuple[Any, Samples]:
+        """From the state at which the model was weighed, if all votes but a few were known there."""
+        run = em.fit(
+            batch,
+            model,
+            start.belief,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            stage="fitting",
+            theta=start.theta or None,
+        )
+        state = run.state
         drawn = sample(
             batch,
             model,
-            run.state.belief,
-            run.state.theta,
+            state.belief,
+            state.theta,
             sweeps=sweeps,
             burn_in=sweeps // 5,
             chains=1,
@@ -165,11 +175,18 @@ class Default(Iterative):
         return run, drawn
 
 
+def _foretell(channel: Channel, state: em.State, rest: Batch) -> Tensor:
+    """log probability of each vote of ``rest`` by a model that was fitted to the other votes: H."""
+    given = channel.likelihood(rest, state.theta)  # H,K
+    return (state.belief[rest.task.long()] * given).sum(1).log().cpu()
+
+
 def stacking_weights(logs: Tensor, rounds: int = 200) -> Tensor:
     """The mixture of C models that gives H held-out votes the highest probability, by EM: C. ``logs`` is H,C."""
+    p = (logs - logs.amax(1, keepdim=True)).exp()  # H,C
     weight = torch.full((logs.shape[1],), 1 / logs.shape[1], dtype=logs.dtype)
     for _ in range(rounds):
-        weight = torch.softmax(logs + weight.log(), 1).mean(0)
+        weight = weight * (p.t() @ (1 / (p @ weight))) / len(p)
     return weight
 
 

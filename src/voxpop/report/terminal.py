@@ -23,7 +23,7 @@ def shown(result: DemoResult) -> Group:
         _heading("How good is the truth that comes out?"),
         _methods(result),
         _better(result),
-        _heading("Who was found out?"),
+        _heading("Who was found out? (better than chance, unclear, or worse than chance)"),
         _judged(result.judged),
         _spammers(result),
         _heading("Who votes as one?"),
@@ -62,14 +62,14 @@ def _better(result: DemoResult) -> Padding:
     gain = result.gain
     return _indented(
         Text(
-            f"Of the majority vote's {wrong} mistakes, {gain.fewer:.0%} are gone: "
+            f"Of the majority's {wrong} mistakes, {gain.fewer:.0%} are gone: "
             f"{gain.righted} set right, {gain.spoiled} set wrong."
         )
     )
 
 
 def _judged(rows: Iterable[Judged]) -> Padding:
-    table = _table("planted", "workers", "votes", "accuracy", "as judged", "better\nthan chance", "unclear", "worse")
+    table = _table("planted", "workers", "votes", "accuracy", "as judged", "better", "unclear", "worse")
     for row in rows:
         cells = (
             _plural(row.kind),

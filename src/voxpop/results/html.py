@@ -10,42 +10,53 @@ import polars as pl
 if TYPE_CHECKING:
     from voxpop.results.consensus import Consensus
 
-_STYLE = "border-collapse:collapse;font:13px system-ui,sans-serif;margin:4px 24px 4px 0;display:inline-table;vertical-align:top"
+ROWS = 8
+_FONT = "font:13px system-ui,sans-serif;font-variant-numeric:tabular-nums"
+_CELL = "padding:2px 14px 2px 0;border-bottom:1px solid #8884;text-align:"
+_VERDICTS = {"yes": "● yes", "unclear": "◆ not shown", "worse": "✕ worse"}
 
 
 def card(found: Consensus) -> str:
-    """What was found, the most doubtful tasks and the workers with the most votes."""
+    """What was found, the most doubtful tasks, and the busiest workers."""
     votes = found.votes
+    sure = found.certainty.double().mean().item() if votes.N else 0.0
+    ties = f", {found.ties:,} ties" if found.ties else ""
     head = (
         f"<b>{escape(found.method)}</b>: {votes.V:,} votes of {votes.M:,} workers on {votes.N:,} tasks, "
-        f"{votes.K} classes. {escape(str(found.status))}. Mean confidence "
-        f"{found.certainty.double().mean().item():.1%}" + (f", {found.ties} ties" if found.ties else "")
+        f"{votes.K:,} classes; {escape(str(found.status))}. Mean confidence {sure:.1%}{ties}."
     )
-    notes = "".join(f"<div style='color:#666'>{escape(n)}</div>" for n in found.notes)
-    workers = found.workers.sort("votes", "worker", descending=[True, False]).head(8)
-    shown = [
-        c
-        for c in ("worker", "votes", "accuracy", "low", "high", "information", "better_than_chance")
-        if c in workers.columns
-    ]
-    return (
-        f"<div style='font:13px system-ui,sans-serif'>{head}{notes}"
-        f"{html_table(found.doubtful(8).select('task', 'label', 'confidence', 'votes'), 'most doubtful tasks')}"
-        f"{html_table(workers.select(shown), 'busiest workers')}</div>"
-    )
+    notes = "".join(f"<div style='opacity:.65'>{escape(note)}</div>" for note in found.notes)
+    tables = html_table(_doubtful(found), "most doubtful tasks") + html_table(_busiest(found), "busiest workers")
+    return f"<div style='{_FONT};line-height:1.5'>{head}{notes}{tables}</div>"
 
 
 def html_table(frame: pl.DataFrame, caption: str) -> str:
-    """A small table; numbers to three digits, text escaped."""
-    head = "".join(
-        f"<th style='text-align:left;padding:2px 8px'>{escape(c.replace('_', ' '))}</th>" for c in frame.columns
-    )
+    """A small table: numbers to the right, everything escaped."""
+    sides = ["right" if kind.is_numeric() else "left" for kind in frame.dtypes]
+    columns = list(zip(frame.columns, sides, strict=True))
+    head = "".join(f"<th style='{_CELL}{side};opacity:.65'>{escape(name)}</th>" for name, side in columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td style='padding:2px 8px'>{_cell(v)}</td>" for v in row) + "</tr>"
+        f"<tr>{''.join(f'<td style={_CELL + side!r}>{_shown(v)}</td>' for v, side in zip(row, sides, strict=True))}</tr>"
         for row in frame.iter_rows()
     )
-    return f"<table style='{_STYLE}'><caption style='text-align:left;font-weight:600'>{escape(caption)}</caption><tr>{head}</tr>{rows}</table>"
+    title = f"<caption style='text-align:left;font-weight:600;padding:10px 0 2px'>{escape(caption)}</caption>"
+    return (
+        f"<table style='{_FONT};border-collapse:collapse;display:inline-table;vertical-align:top;margin:0 32px 0 0'>"
+        f"{title}<tr>{head}</tr>{rows}</table>"
+    )
 
 
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
+def _doubtful(found: Consensus) -> pl.DataFrame:
+    return found.doubtful(ROWS).select("task", "label", "confidence", "votes")
+
+
+def _busiest(found: Consensus) -> pl.DataFrame:
+    busiest = found.workers.sort("votes", "worker", descending=[True, False]).head(ROWS)
+    interval = pl.format("{}–{}%", *((100 * pl.col(end)).round(0).cast(pl.Int64) for end in ("low", "high")))
+    verdict = pl.col("better_than_chance").replace(_VERDICTS)
+    shown = busiest.select("worker", "votes", "accuracy", interval.alias("90% interval"))
+    return shown.with_columns(busiest.select(verdict.alias("better than chance")).to_series())
+
+
+def _shown(value: object) -> str:
+    return f"{value:.1%}" if isinstance(value, float) else escape(str(value))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from voxpop.errors import BadInput
+from voxpop.errors import BadInput, TooLarge
 from voxpop.numerics.simplex import normalise
 from voxpop.results.scores import calibration_bins
 
@@ -27,9 +27,10 @@ LONGEST = 18  # letters of a name
 
 def confusion(found: Consensus, worker: Any, ax: Axes | None = None) -> Axes:
     """One worker's confusion matrix: rows are truths, columns labels. Of many classes the most frequent are drawn."""
-    frame = found.confusion(worker)
+    if found.table is None:
+        raise TooLarge("the confusion matrices of so many workers and classes do not fit in memory")
     shown = _frequent(found)
-    matrix = frame.drop("truth").to_numpy()[shown]
+    matrix = found.table[found.votes.workers.position(worker)].numpy()[shown]
     names = [short(found.votes.classes[c]) for c in shown]
     columns = names
     if len(shown) < found.votes.K:

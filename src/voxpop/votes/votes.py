@@ -302,11 +302,11 @@ class Votes:
 
     def batch(self, rows: Tensor) -> Batch:
         """Some tasks with their votes, in the order of ``rows``."""
-        offsets = self.offsets.long()
-        counts = (offsets[1:] - offsets[:-1])[rows]  # B
+        first = self.offsets[rows].long()  # B
+        counts = self.offsets[rows + 1].long() - first  # B
         task = torch.repeat_interleave(torch.arange(rows.numel()), counts)  # V of the batch
         local = offsets_of(counts)
-        place = torch.arange(task.numel()) - local[:-1][task] + offsets[rows][task]
+        place = torch.arange(task.numel()) - local[:-1][task] + first[task]
         return Batch(
             task.int(), self.worker[place], self.label[place], local.int(), self.M, self.K, self.N, self.V, rows
         )
