@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tests.crowds import crowd
+from voxpop.channels import tabulated
 from voxpop.channels.base import Channel, Theta, require_table
 from voxpop.channels.coin import Coin
 from voxpop.channels.confusion import Confusion
@@ -19,6 +20,7 @@ from voxpop.channels.hierarchical import HierarchicalConfusion
 from voxpop.channels.mace import Spamming
 from voxpop.channels.prototypes import Prototypes
 from voxpop.errors import TooLarge
+from voxpop.numerics import segments
 from voxpop.numerics.seeds import generator
 from voxpop.votes import Batch
 
@@ -54,6 +56,29 @@ def test_evidence_is_the_sum_of_the_votes_logs(name: str) -> None:
     logs = channel.loglik(batch, theta).double()
     expected = torch.zeros(batch.B, K, dtype=torch.float64).index_add_(0, batch.task.long(), logs)
     torch.testing.assert_close(channel.evidence(batch, theta).double(), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_evidence_in_blocks_is_the_evidence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "BLOCK", 4 * K)
+    channel, batch, _, theta = fitted(name)
+    blocks = list(channel.evidence_in_blocks(batch, theta))
+    assert len(blocks) > 2
+    torch.testing.assert_close(torch.cat(blocks), channel.evidence(batch, theta), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_with_a_small_table_and_without_it_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coins and spammers go through a table where there are more votes than cells."""
+    found = []
+    for small in (True, False):
+        monkeypatch.setattr(tabulated, "table_is_small", lambda _, small=small: small)
+        channel, batch, belief, theta = fitted(name)
+        found.append((torch.cat(list(channel.evidence_in_blocks(batch, theta))), channel.stats(batch, belief)))
+    (evidence, stats), (other_evidence, other_stats) = found
+    torch.testing.assert_close(evidence, other_evidence, atol=1e-5, rtol=1e-5)
+    for key, value in stats.items():
+        torch.testing.assert_close(value, other_stats[key], atol=1e-5, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", [n for n in CHANNELS if n != "skill and ease"])

@@ -8,9 +8,10 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,22 +83,28 @@ def voxpop(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 
 @pytest.fixture
-def started(here: Path) -> Callable[..., subprocess.Popen[bytes]]:
+def started(here: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """``started("aggregate", "votes.csv")`` starts a process; keywords go to Popen."""
+    running: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: str, **options: object) -> subprocess.Popen[bytes]:
+    def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(
-            [sys.executable, "-m", "voxpop.cli", *arguments], **{**streams, "env": plain_env(), **options}
-        )
+        settings = {**streams, "env": plain_env(), **options}
+        process = subprocess.Popen([sys.executable, "-m", "voxpop.cli", *arguments], **settings)
+        running.append(process)
+        return process
 
-    return start
+    yield start
+    for process in running:
+        process.kill()
+        with process:  # closes its pipes
+            pass
 
 
 def plain_env(**more: str) -> dict[str, str]:
-    """The environment without what would colour or buffer the output differently."""
+    """The environment without what would colour or buffer the output differently; one thread, as in the tests."""
     away = {"FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "NO_COLOR", "PYTHONUNBUFFERED"}
-    return {name: value for name, value in os.environ.items() if name not in away} | more
+    return {name: value for name, value in os.environ.items() if name not in away} | {"OMP_NUM_THREADS": "1"} | more
 
 
 def files_in(directory: Path) -> set[str]:

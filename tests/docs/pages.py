@@ -18,28 +18,24 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from tests.docs.shell import NotAllowed, shell
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^`]*)$")
 FILES = {"csv", "tsv", "json", "jsonl"}
 KNOWN = FILES | {"python", "output", "console", "text"}
 FLOAT = re.compile(r"-?\d+\.\d+")
 UNRUN = {"make", "."}  # set-up; that the targets exist is checked beside the pages
-SHELL = {"cat", "head", "wc", "gzip", "ls"}  # other programs that a page may use
 
 
 class PageError(AssertionError):
     """What is wrong on a page, and at which line."""
-
-
-class NotAllowed(Exception):
-    """A page asks for a program that pages may not use."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,39 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows, from a line on, and what was really printed."""
+
+    line: int
+    of: str  # what printed it
+    text: str
+    printed: str
+
+    @property
+    def is_true(self) -> bool:
+        return same(self.text, self.printed)
+
+
 def run(page: Path) -> None:
-    """Run a page's blocks one after the other in the current directory."""
-    names: dict[str, Any] = {"__name__": "__page__"}
+    """Run a page in the current directory; what it shows must be what is printed."""
+    for shown in play(page):
+        if not shown.is_true:
+            both = f"--- shown\n{shown.text}--- printed\n{shown.printed}"
+            raise PageError(f"{page.name}, line {shown.line}: {shown.of} prints something else\n{both}")
+
+
+def play(page: Path) -> Iterator[Shown]:
+    """Run a page's blocks one after the other, and give what they show and print."""
+    module = ModuleType("__page__")  # where dataclasses look for the names of their fields' types
+    sys.modules[module.__name__] = module
+    try:
+        yield from _blocks_of(page, module.__dict__)
+    finally:
+        del sys.modules[module.__name__]
+
+
+def _blocks_of(page: Path, names: dict[str, Any]) -> Iterator[Shown]:
     printed: str | None = None
     for block in blocks(page):
         if block.kind == "python":
@@ -91,10 +117,9 @@ def run(page: Path) -> None:
         if block.kind == "output":
             if printed is None:
                 raise block.wrong("output that follows no block of Python")
-            if not same(block.text, printed):
-                raise block.wrong(f"the block before prints something else\n{_both(block.text, printed)}")
+            yield Shown(block.line, "the block before", block.text, printed)
         elif block.kind == "console":
-            _console(block)
+            yield from _console(block)
         elif block.kind in FILES and block.name:
             Path(block.name).write_text(block.text, encoding="utf-8")
         printed = None
@@ -118,10 +143,6 @@ def _plain(text: str) -> str:
     """Without blanks at the ends of lines, and with one for many; ruled lines shrink to one stroke."""
     text = re.sub(r"([─━═╌-])\1+", r"\1", text)
     return "\n".join(re.sub(r"[ \t]+", " ", line).strip() for line in text.strip().splitlines())
-
-
-def _both(shown: str, printed: str) -> str:
-    return f"--- shown\n{shown}--- printed\n{printed}"
 
 
 def _python(block: Block, names: dict[str, Any]) -> str:
@@ -152,7 +173,8 @@ def _line_in(page: Path, error: BaseException) -> int | None:
 class _Command:
     line: int
     text: str
-    shown: str
+    shown: str = ""
+    first: int = 0  # line of what is shown
 
 
 def commands(block: Block) -> list[_Command]:
@@ -163,8 +185,9 @@ def commands(block: Block) -> list[_Command]:
         if unfinished:
             found[-1].text = found[-1].text[:-1] + line.strip()
         elif line.startswith("$ "):
-            found.append(_Command(number, line[2:].strip(), ""))
+            found.append(_Command(number, line[2:].strip()))
         elif found:
+            found[-1].first = found[-1].first or number
             found[-1].shown += line + "\n"
         elif line.strip():
             raise block.wrong("output before the first command; commands begin with '$ '", number)
@@ -172,7 +195,7 @@ def commands(block: Block) -> list[_Command]:
     return found
 
 
-def _console(block: Block) -> None:
+def _console(block: Block) -> Iterator[Shown]:
     code, found = 0, commands(block)
     for place, command in enumerate(found):
         if command.text == "echo $?":
@@ -187,62 +210,5 @@ def _console(block: Block) -> None:
         asked = place + 1 < len(found) and found[place + 1].text == "echo $?"
         if code and not asked:
             raise block.wrong(f"'{command.text}' fails with exit code {code}\n{printed}", command.line)
-        if command.shown.strip() and not same(command.shown, printed):
-            raise block.wrong(f"'{command.text}' prints something else\n{_both(command.shown, printed)}", command.line)
-
-
-def shell(line: str) -> tuple[int, str]:
-    """Run a line of commands with pipes and files; exit code, and what a terminal would show."""
-    parts = shlex.shlex(line, posix=True, punctuation_chars="|<>")
-    parts.whitespace_split = True
-    code, data, screen = 0, b"", io.BytesIO()
-    stages = list(_stages(list(parts)))
-    for place, (words, source, target) in enumerate(stages):
-        data = Path(source).read_bytes() if source else data
-        if words[0] == "voxpop":
-            code, data = _voxpop(words, data, screen)
-        elif words[0] in SHELL:
-            done = subprocess.run(words, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-            code, data = done.returncode, done.stdout
-        else:
-            raise NotAllowed(f"'{words[0]}' is not a command that pages may use")
-        if target:
-            Path(target).write_bytes(data)
-            data = b""
-        elif place + 1 == len(stages):
-            screen.write(data)
-    return code, screen.getvalue().decode()
-
-
-def _stages(parts: list[str]) -> Iterator[tuple[list[str], str, str]]:
-    """The words of each command, the file that it reads, and the file that it writes."""
-    words: list[str] = []
-    files = {"<": "", ">": ""}
-    queue = iter([*parts, "|"])
-    for part in queue:
-        if part in files:
-            files[part] = next(queue)
-        elif part == "|":
-            yield words, files["<"], files[">"]
-            words, files = [], {"<": "", ">": ""}
-        else:
-            words.append(part)
-
-
-def _voxpop(words: list[str], data: bytes, screen: io.BytesIO) -> tuple[int, bytes]:
-    """Run the command line in this process: exit code and standard output; messages go to the screen."""
-    from voxpop.cli.app import run
-
-    out = io.BytesIO()
-    before = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-    sys.stdout = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
-    sys.stderr = io.TextIOWrapper(screen, encoding="utf-8", write_through=True)
-    try:
-        code = run(words[1:])
-    finally:
-        sys.stdout.flush()
-        sys.stdout.detach()  # or its end would close the bytes
-        sys.stderr.detach()
-        sys.stdin, sys.stdout, sys.stderr = before
-    return code, out.getvalue()
+        if command.shown.strip():
+            yield Shown(command.first, f"'{command.text}'", command.shown, printed)

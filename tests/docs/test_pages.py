@@ -66,7 +66,7 @@ def test_blocks_share_their_names_and_what_they_print_is_compared(tmp_path: Path
         ("```python\n", "page.md, line 1: a block opens"),
         ("```pyhton\n```\n", "page.md, line 2: a block of pyhton"),
         ("```console\n$ voxpop methods\n$ voxpop methods dawid\n```\n", "page.md, line 3: .* exit code 2"),
-        ("```console\n$ voxpop --version\nvoxpop 9.9\n```\n", "page.md, line 2: .* prints something else"),
+        ("```console\n$ voxpop --version\nvoxpop 9.9\n```\n", "page.md, line 3: .* prints something else"),
         ("```console\n$ true\n```\n", "page.md, line 2: 'true' is not a command"),
         ("```python\nimport warnings\nwarnings.warn('careful')\n```\n", "page.md, line 3: UserWarning: careful"),
     ],

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from voxpop.numerics import segments
 from voxpop.numerics.segments import PIECE, Segments, offsets_of, scatter_sum, segment_sum
 
 
@@ -24,21 +25,21 @@ def test_both_sums_equal_a_loop(counts: list[int], kind: torch.dtype) -> None:
     rng = np.random.default_rng(0)
     table = rng.random((11, 3)).astype(np.float32)
     index = rng.integers(0, 11, sum(counts))
-    segments = Segments(torch.tensor(index, dtype=kind), offsets_of(torch.tensor(counts)).to(kind))
+    grouped = Segments(torch.tensor(index, dtype=kind), offsets_of(torch.tensor(counts)).to(kind))
     expected = by_loop(table.astype(float), index, counts)
-    exact = segments.sum_exact(torch.tensor(table))
+    exact = grouped.sum_exact(torch.tensor(table))
     assert exact.dtype == torch.float64
     np.testing.assert_allclose(exact, expected, rtol=2e-5)  # a piece is summed in float32: at most PIECE / 2^24 off
-    np.testing.assert_allclose(segments.sum(torch.tensor(table)), expected, rtol=1e-4)
-    assert segments.counts.tolist() == counts
-    assert segments.size == len(counts)
+    np.testing.assert_allclose(grouped.sum(torch.tensor(table)), expected, rtol=1e-4)
+    assert grouped.counts.tolist() == counts
+    assert grouped.size == len(counts)
 
 
 def test_a_long_segment_goes_on_growing_where_float32_stops() -> None:
     """2^24 + 1 is the first whole number that float32 cannot hold."""
     many = (1 << 24) + 5001
-    segments = Segments(torch.zeros(many, dtype=torch.int32), torch.tensor([0, many], dtype=torch.int32))
-    assert segments.sum_exact(torch.ones(1, 1)).item() == many
+    grouped = Segments(torch.zeros(many, dtype=torch.int32), torch.tensor([0, many], dtype=torch.int32))
+    assert grouped.sum_exact(torch.ones(1, 1)).item() == many
 
 
 def test_a_sum_is_exact_for_whole_numbers_cut_into_pieces_anywhere() -> None:
@@ -47,8 +48,28 @@ def test_a_sum_is_exact_for_whole_numbers_cut_into_pieces_anywhere() -> None:
     table = rng.integers(0, 4000, (50, 2)).astype(np.float32)
     counts = [PIECE - 1, 1, 2 * PIECE + 1, 0, 17]
     index = rng.integers(0, 50, sum(counts))
-    segments = Segments(torch.tensor(index), offsets_of(torch.tensor(counts)))
-    assert segments.sum_exact(torch.tensor(table)).tolist() == by_loop(table.astype(float), index, counts).tolist()
+    grouped = Segments(torch.tensor(index), offsets_of(torch.tensor(counts)))
+    assert grouped.sum_exact(torch.tensor(table)).tolist() == by_loop(table.astype(float), index, counts).tolist()
+
+
+def test_sums_in_blocks_are_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    counts = torch.tensor(rng.integers(0, 4, 23))
+    grouped = Segments(torch.tensor(rng.integers(0, 9, int(counts.sum()))), offsets_of(counts))
+    table = torch.tensor(rng.random((9, 2)), dtype=torch.float32)
+    monkeypatch.setattr(segments, "BLOCK", 10)
+    blocks = list(grouped.sums(table))
+    assert [len(b) for b in blocks] == [5, 5, 5, 5, 3]
+    torch.testing.assert_close(torch.cat(blocks), grouped.sum(table))
+
+
+def test_column_sums_are_exact_past_2_to_the_24(monkeypatch: pytest.MonkeyPatch) -> None:
+    ones = torch.ones(1, 1).expand((1 << 24) + 5, 1)
+    assert segments.column_sums(ones).tolist() == [(1 << 24) + 5]
+    assert segments.column_sums(torch.zeros(0, 3)).tolist() == [0, 0, 0]
+    monkeypatch.setattr(segments, "BLOCK", 8)
+    table = torch.arange(22, dtype=torch.float32).view(11, 2)
+    assert segments.column_sums(table).tolist() == [110, 121]
 
 
 def test_segment_sum_takes_one_or_two_axes() -> None:

@@ -51,18 +51,6 @@ def copies(found: Consensus, least: int = 10, copied: float = 0.5, level: float 
     )
 
 
-def groups(pairs: pl.DataFrame) -> list[list[object]]:
-    """Workers who are linked by pairs, in groups; the largest first."""
-    group: dict[object, list[object]] = {}
-    for one, other in pairs.select("worker", "other").iter_rows():
-        joined = group.get(one, [one])
-        if other not in joined:
-            joined += group.get(other, [other])
-        group |= dict.fromkeys(joined, joined)
-    distinct = {id(members): members for members in group.values()}
-    return sorted(distinct.values(), key=lambda members: -len(members))
-
-
 def _agreements(found: Consensus) -> pl.DataFrame:
     """Every pair of workers with tasks in common: on how many they agreed, and on how many to expect."""
     votes = found.votes

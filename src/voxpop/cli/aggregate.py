@@ -13,6 +13,7 @@ from voxpop.cli.checks import checked
 from voxpop.cli.choosing import DEFAULT, chosen_method, method_names
 from voxpop.cli.errors import say
 from voxpop.cli.outputs import STDOUT, Outputs
+from voxpop.cli.paths import FileOption
 from voxpop.cli.progress import progress
 from voxpop.cli.show import console, printing, to_json
 from voxpop.cli.summary import document, in_words, show_summary
@@ -32,7 +33,7 @@ def aggregate(
     votes: r.VotesFile,
     output: Annotated[
         Path | None,
-        typer.Option(
+        FileOption(
             "-o",
             "--output",
             rich_help_panel=OUT,
@@ -54,7 +55,7 @@ def aggregate(
     ] = None,
     gold: Annotated[
         Path | None,
-        typer.Option(
+        FileOption(
             help="Known answers (task, label) that are taken as certain. Without it, gold answers that came with "
             "the export are, and stderr says so."
         ),
@@ -64,22 +65,18 @@ def aggregate(
     ] = False,
     truth: Annotated[
         Path | None,
-        typer.Option(
+        FileOption(
             help="Known answers (task, label) to evaluate with: accuracy, F1, calibration. They never reach the method."
         ),
     ] = None,
     workers_out: Annotated[
         Path | None,
-        typer.Option(
+        FileOption(
             rich_help_panel=OUT, help="A judgement of every worker: worker, votes, accuracy, its 90% interval, ..."
         ),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(rich_help_panel=OUT, help="A page to look at, as one HTML file.")
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(rich_help_panel=OUT, help="Everything, for voxpop.load in Python.")
-    ] = None,
+    report: Annotated[Path | None, FileOption(rich_help_panel=OUT, help="A page to look at, as one HTML file.")] = None,
+    save: Annotated[Path | None, FileOption(rich_help_panel=OUT, help="Everything, for voxpop.load in Python.")] = None,
     beliefs: Annotated[
         bool, typer.Option("--beliefs", rich_help_panel=OUT, help="Add the belief in every class to --output.")
     ] = False,

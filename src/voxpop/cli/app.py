@@ -15,7 +15,7 @@ from voxpop.cli.aggregate import aggregate
 from voxpop.cli.agreement import agreement
 from voxpop.cli.convert import ListsSources, convert
 from voxpop.cli.demo import demo
-from voxpop.cli.errors import exit_code, say
+from voxpop.cli.errors import exit_code, interrupted, noting_interrupts, say
 from voxpop.cli.methods import methods
 from voxpop.cli.simulate import simulate
 from voxpop.errors import VoxWarning
@@ -69,7 +69,14 @@ def main() -> None:
     """Run the command line that this process was given, and end with its exit code."""
     if COMPLETING in os.environ:
         app(prog_name=NAME)
-    sys.exit(run(sys.argv[1:]))
+    with noting_interrupts() as interrupts:
+        try:
+            code = run(sys.argv[1:])
+        except Exception:
+            if not interrupts:
+                raise
+            code = interrupted()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

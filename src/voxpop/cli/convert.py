@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from voxpop.cli.checks import checked
 from voxpop.cli.errors import say
 from voxpop.cli.outputs import Tables
+from voxpop.cli.paths import FileArgument, FileOption
 from voxpop.cli.progress import progress
 from voxpop.cli.reading import check_source, say_dropped, source_names
 
@@ -28,14 +29,14 @@ def convert(
     source: Annotated[
         str, typer.Argument(help="What wrote the export; the names are below.", autocompletion=source_names)
     ],
-    export: Annotated[Path, typer.Argument(help="The file, or - for stdin.")],
-    votes: Annotated[Path, typer.Argument(help="Where the votes go: .csv, .tsv, .parquet, .jsonl, or - for stdout.")],
+    export: Annotated[Path, FileArgument(help="The file, or - for stdin.")],
+    votes: Annotated[Path, FileArgument(help="Where the votes go: .csv, .tsv, .parquet, .jsonl, or - for stdout.")],
     question: Annotated[str | None, typer.Option(help="Which question, where the export has several.")] = None,
     predictions: Annotated[bool, typer.Option("--predictions", help="Models vote too, each as a worker.")] = False,
     task: Annotated[
         str | None, typer.Option(metavar="FIELD", help="The field that names the task, if not the tool's own id.")
     ] = None,
-    gold_out: Annotated[Path | None, typer.Option(help="Where gold answers go: task, label.")] = None,
+    gold_out: Annotated[Path | None, FileOption(help="Where gold answers go: task, label.")] = None,
 ) -> None:
     """Turn the export of a labelling tool into votes: task, worker, label.
 

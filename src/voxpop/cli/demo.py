@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from voxpop.cli.outputs import Outputs
+from voxpop.cli.paths import FileOption
 from voxpop.cli.progress import progress
 from voxpop.cli.show import console, printing
 
 
 def demo(
     report: Annotated[
-        Path | None, typer.Option(help="A page to look at, as one HTML file; its directory is made if need be.")
+        Path | None, FileOption(help="A page to look at, as one HTML file; its directory is made if need be.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed is another crowd.")] = 0,
 ) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import typer
 
@@ -47,14 +49,37 @@ def exit_code(run: Callable[[], object]) -> int:
         _give_up_stdout()
         return _failed(BAD_INPUT, in_the_shell(str(error)))
     except KeyboardInterrupt:
-        say("interrupted: nothing was written")
-        return INTERRUPTED
+        return interrupted()
     except BrokenPipeError:
         _give_up_stdout()
         return BROKEN_PIPE
     except OSError as error:
         _give_up_stdout()
         return _failed(BAD_INPUT, describe(error))
+
+
+def interrupted() -> int:
+    """Say so, and return the exit code."""
+    say("interrupted: nothing was written")
+    return INTERRUPTED
+
+
+@contextmanager
+def noting_interrupts() -> Iterator[list[int]]:
+    """The Ctrl-C's that came: where an import swallows one, something else breaks later because of it."""
+    came: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # else it is ignored, as in a job that runs in the background
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def say(text: str) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from voxpop.cli.checks import checked
 from voxpop.cli.errors import say
+from voxpop.cli.paths import FileArgument
 from voxpop.errors import BadInput, unknown
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def source_names(incomplete: str) -> list[str]:
 
 VotesFile = Annotated[
     Path,
-    typer.Argument(
+    FileArgument(
         metavar="VOTES",
         show_default=False,
         help="One vote a row, in columns task, worker, label: CSV, TSV, Parquet, JSONL or JSON, also gzipped; "

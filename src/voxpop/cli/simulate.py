@@ -11,6 +11,7 @@ import typer
 
 from voxpop.cli.checks import checked
 from voxpop.cli.outputs import Tables
+from voxpop.cli.paths import FileOption
 from voxpop.cli.progress import progress
 from voxpop.cli.settings import settings
 from voxpop.cli.show import as_option, console, plain, printing, show_json, show_table
@@ -32,7 +33,7 @@ def simulate(
         str | None, typer.Argument(help="What kind of crowd (see --list).", autocompletion=kind_names)
     ] = None,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Where the votes go: .csv, .parquet, ..., or - for stdout.")
+        Path, FileOption("-o", "--output", help="Where the votes go: .csv, .parquet, ..., or - for stdout.")
     ] = Path("-"),
     tasks: Annotated[int, typer.Option(help="How many tasks.")] = 1000,
     workers: Annotated[int | None, typer.Option(help="How many workers.", show_default="the kind's")] = None,
@@ -47,9 +48,9 @@ def simulate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the kind; may be repeated.")
     ] = None,
-    truth_out: Annotated[Path | None, typer.Option(help="Where the truth goes: task, label.")] = None,
+    truth_out: Annotated[Path | None, FileOption(help="Where the truth goes: task, label.")] = None,
     workers_out: Annotated[
-        Path | None, typer.Option(help="Where it goes what each worker is: worker, kind, accuracy.")
+        Path | None, FileOption(help="Where it goes what each worker is: worker, kind, accuracy.")
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the kinds with their options, and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --list: JSON on stdout.")] = False,

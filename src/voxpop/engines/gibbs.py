@@ -96,7 +96,7 @@ def draw_rows(p: Tensor, rng: torch.Generator) -> Tensor:
     """One class for each row of probabilities (int64). Along the first axis of the transpose, as for a softmax."""
     u = torch.rand(p.shape[0], generator=rng, device=p.device)  # B
     cumulative = torch.cumsum(p.t(), 0, out=p.new_empty(p.shape[1], p.shape[0]))  # K,B
-    return (cumulative[:-1] < u * cumulative[-1]).sum(0)
+    return (cumulative[:-1] <= u * cumulative[-1]).sum(0)  # u < 1, may be 0: a class of 0 is never drawn
 
 
 def r_hat(traces: list[list[float]]) -> float:

@@ -34,6 +34,12 @@ class RowBlocks(Iterator[bytes]):
         self.end += end
         return block
 
-    def rest(self) -> bytes:
-        """Everything after the last block."""
-        return self._pending + b"".join(self._pieces)
+    def more(self) -> bool:
+        """Whether anything comes after the last block."""
+        self._pending = self._pending or next(self._pieces, b"")
+        return bool(self._pending)
+
+    def put_back(self, tail: bytes) -> None:
+        """The end of the last block belongs to the next."""
+        self._pending = tail + self._pending
+        self.end -= len(tail)

@@ -13,13 +13,12 @@ import polars as pl
 from voxpop.errors import BadInput
 from voxpop.io.blocks import RowBlocks
 from voxpop.io.problems import Problems, shown
-from voxpop.io.records import Record, records
+from voxpop.io.records import UNCLOSED, Record, records
 from voxpop.io.source import Source
 from voxpop.io.table import Block, records_of
 from voxpop.io.tidy import count_lines, tidied
 
 BLOCK = 1 << 24  # bytes that are read at a time
-CAREFUL = 100_000  # rows in a block that is read row by row
 SEPARATORS = (",", "\t", ";")
 NOT_TEXT = re.compile("[\0\udc80-\udcff]")  # a NUL, or a byte that is not UTF-8
 
@@ -57,20 +56,30 @@ class Delimited:
     def blocks(self, columns: Sequence[str]) -> Iterator[Block]:
         """These columns, block by block; the last one is out only when nothing is wrong with the file."""
         chosen = self._positions(columns)
+        problems = Problems()
         rows = RowBlocks(self.source, self._size, self._skip)
-        first, line = 1, self._line
+        row, line = 1, self._line
         for raw in rows:
             sound = tidied(raw, self.separator.encode(), len(self._names))
             frame = self._quickly(*sound, chosen) if sound else None
-            if frame is None:
-                yield from self._carefully(raw + rows.rest(), chosen, first, line, rows.end - len(raw))
-                return
-            if len(frame):
-                yield Block(frame, first, partial(self._lines, raw, line))
-            first += len(frame)
+            if frame is not None:
+                block = Block(frame, row, partial(self._lines, raw, line))
+                count = len(frame)
+            else:
+                cells, lines, tail = self._carefully(raw, row, line, rows.end - len(raw), problems, rows.more())
+                rows.put_back(raw[len(raw) - tail :])
+                raw = raw[: len(raw) - tail]
+                block = Block(
+                    _frame([[fields[i] for i in chosen.values()] for fields in cells], chosen), row, lines.copy
+                )
+                count = len(lines)
+            if count and not problems:
+                yield block
+            row += count
             line += count_lines(raw)
-        if first == 1:
-            raise self._no_rows()
+        problems.check()
+        if row == 1:
+            raise BadInput(f"{self.name} has a header but no rows; it should hold one vote a row")
 
     def records(self) -> Iterator[dict[str, Any]]:
         return records_of(self)
@@ -98,32 +107,28 @@ class Delimited:
             return None
         return frame if len(frame) == rows else None
 
-    def _carefully(self, data: bytes, chosen: dict[str, int], row: int, line: int, offset: int) -> Iterator[Block]:
-        """The rest of the file row by row; raises all that is wrong with it."""
-        problems = Problems()
-        cells: list[list[str]] = []
+    def _carefully(
+        self, raw: bytes, row: int, line: int, offset: int, problems: Problems, more: bool
+    ) -> tuple[list[list[str]], list[int], int]:
+        """One block row by row: the fields and the line of each row, and how many bytes at the end are half a row."""
+        fields: list[list[str]] = []
         lines: list[int] = []
-        text = data.decode("utf-8", "surrogateescape")
+        text = raw.decode("utf-8", "surrogateescape")
         read = 0
         for record in records(text, self.separator, line):
             offset += len(text[read : record.start].encode("utf-8", "surrogateescape"))
             read = record.start
+            if record.wrong == UNCLOSED and record.start and more:  # it may close in the next block
+                return fields, lines, len(text[read:].encode("utf-8", "surrogateescape"))
             wrong = _not_text(text[record.start : record.end], offset) or self._misfit(record)
             if wrong:
                 problems.add(f"{self.name}, row {row + len(lines)} (line {record.line}): {wrong}")
-            if problems.enough:
-                break
-            cells.append([] if problems else [record.fields[i] for i in chosen.values()])
+                if problems.enough:
+                    problems.check()
+            else:
+                fields.append(record.fields)
             lines.append(record.line)
-            if len(cells) == CAREFUL and not problems:
-                yield Block(_frame(cells, chosen), row, lines.copy)
-                row += len(cells)
-                cells, lines = [], []
-        problems.check()
-        if cells:
-            yield Block(_frame(cells, chosen), row, lines.copy)
-        elif row == 1:
-            raise self._no_rows()
+        return fields, lines, 0
 
     def _misfit(self, record: Record) -> str:
         """Why a row does not fit under the header, if it does not."""
@@ -138,9 +143,6 @@ class Delimited:
 
     def _lines(self, raw: bytes, line: int) -> list[int]:
         return [record.line for record in records(raw.decode(), self.separator, line)]
-
-    def _no_rows(self) -> BadInput:
-        return BadInput(f"{self.name} has a header but no rows; it should hold one vote a row")
 
 
 def _not_text(raw: str, offset: int) -> str:

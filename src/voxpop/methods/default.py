@@ -36,6 +36,7 @@ FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; ab
 FOLDS = 5
 ENOUGH_VOTES = 50_000  # more held-out votes than these tell models apart no better
 ENOUGH = 0.05  # a candidate with less weight than this is left out
+SETTLED = 1.1  # R-hat of a model's chain, where its ascent ran out of steps first
 SWEEPS_OF_VOTES = 20_000_000  # votes to resample in all, between 20 and 200 sweeps of each candidate
 
 
@@ -56,7 +57,8 @@ def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
     plain: dict[str, Ascent] = {
         "mace": MACE(class_prior="learned"),
         "two-coin": MeanField(workers_prior="two-coin", class_prior="learned"),
-        "one-coin": MeanField(workers_prior="one-coin"),
+        "one-coin": MeanField(workers_prior="one-coin", class_prior="learned"),
+        "one-coin, classes alike": MeanField(workers_prior="one-coin"),
     }
     return rich | plain if table_fits(workers, classes) else plain
 
@@ -92,11 +94,11 @@ class Default(Iterative):
         table = None
         if all(d.table is not None for d in drawn.values()):
             table = _mix(kept, {name: d.table for name, d in drawn.items() if d.table is not None}).cpu()
-        open_ended = any(run.status is not Status.CONVERGED for run in runs.values())
+        settled = all(runs[n].status is Status.CONVERGED or drawn[n].r_hat <= SETTLED for n in kept)
         return self.consensus(
             votes,
             belief,
-            judged(Status.OUT_OF_STEPS if open_ended else Status.CONVERGED, votes, belief),
+            judged(Status.CONVERGED if settled else Status.OUT_OF_STEPS, votes, belief),
             history=runs[best].history,
             fitted_table=table,
             accuracy_samples=_mixed_samples(kept, {name: d.accuracy.cpu() for name, d in drawn.items()}),
@@ -158,7 +160,7 @@ class Default(Iterative):
             start.belief,
             max_iter=self.max_iter,
             tol=self.tol,
-            stage="fitting",
+            stage="fitting models",
             theta=start.theta or None,
         )
         state = run.state

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import torch
+from torch import Tensor
 
 from voxpop.numerics.simplex import first_best
 from voxpop.results import Consensus
@@ -51,58 +52,64 @@ class Doubt:
     votes: int
     runner_up: Any = None  # the next label, and its belief; None where there is one class only
     next_best: float = 0.0
+    truth: Any = None  # where it is known
     weights: tuple[Weight, ...] = ()
     adds_up: bool = False
     picture: bytes | None = None
 
+    @property
+    def right(self) -> bool:
+        return bool(self.truth == self.label)
 
-def most_doubtful(found: Consensus) -> list[Doubt]:
+
+def most_doubtful(found: Consensus, truth: Any = None) -> list[Doubt]:
     """The tasks with votes and the least confidence: what to ask about next."""
-    return [_doubt(found, task, sure, votes) for task, sure, votes in _least_sure(found, 1, LISTED)]
+    known = found.votes.gold(truth)
+    return [_doubt(found, task, sure, known) for task, sure in _least_sure(found, 1, LISTED)]
 
 
-def contested(found: Consensus, picture: Picture | None) -> list[Doubt]:
+def contested(found: Consensus, truth: Any = None, picture: Picture | None = None) -> list[Doubt]:
     """The most doubtful of the tasks that several workers voted on, with the weight of each vote."""
-    return [
-        _doubt(found, task, sure, votes, explain=True, picture=picture)
-        for task, sure, votes in _least_sure(found, CONTESTED, EXPLAINED)
-    ]
+    if found.votes.K < 2:
+        return []
+    known, doubts = found.votes.gold(truth), []
+    for task, sure in _least_sure(found, CONTESTED, EXPLAINED):
+        doubt = _doubt(found, task, sure, known)
+        weights, adds_up = _weights(found, task, doubt.runner_up)
+        shown = picture(doubt.task) if picture else None
+        doubts.append(replace(doubt, weights=weights, adds_up=adds_up, picture=shown))
+    return doubts
 
 
-def _least_sure(found: Consensus, least_votes: int, count: int) -> list[tuple[int, float, int]]:
-    """Position, confidence and votes of the tasks with the least confidence, among those with enough votes."""
+def _least_sure(found: Consensus, least_votes: int, count: int) -> list[tuple[int, float]]:
+    """Position and confidence of the tasks with the least of it, among those with enough votes."""
     frame = pl.DataFrame({"sure": found.certainty.numpy(), "votes": found.votes.whole.votes_per_task.numpy()})
     frame = frame.with_row_index("task").filter(pl.col("votes") >= least_votes)
-    return frame.bottom_k(count, by=["sure", "task"]).sort("sure", "task").select("task", "sure", "votes").rows()
+    return frame.bottom_k(count, by=["sure", "task"]).sort("sure", "task").select("task", "sure").rows()
 
 
-def _doubt(
-    found: Consensus, task: int, sure: float, votes: int, explain: bool = False, picture: Picture | None = None
-) -> Doubt:
-    names, label = found.votes.classes, int(found.label[task])
-    plain = Doubt(found.votes.tasks[task], names[label], sure, votes)
-    if found.votes.K < 2:
-        return plain
+def _doubt(found: Consensus, task: int, sure: float, known: Tensor | None) -> Doubt:
+    votes, label = found.votes, int(found.label[task])
+    truth = -1 if known is None else int(known[task])
+    doubt = Doubt(
+        votes.tasks[task],
+        votes.classes[label],
+        sure,
+        int(votes.whole.votes_per_task[task]),
+        truth=votes.classes[truth] if truth >= 0 else None,
+    )
+    if votes.K < 2:
+        return doubt
     belief = found.belief[task].clone()  # K
     belief[label] = -1.0
     second = int(first_best(belief[None])[0])
-    weights, adds_up = _weights(found, task, second) if explain else ((), False)
-    return Doubt(
-        plain.task,
-        plain.label,
-        sure,
-        votes,
-        names[second],
-        float(belief[second]),
-        weights,
-        adds_up,
-        picture(plain.task) if picture else None,
-    )
+    return replace(doubt, runner_up=votes.classes[second], next_best=float(belief[second]))
 
 
-def _weights(found: Consensus, task: int, second: int) -> tuple[tuple[Weight, ...], bool]:
+def _weights(found: Consensus, task: int, runner_up: Any) -> tuple[tuple[Weight, ...], bool]:
+    """The votes of one task by their weight, the rest last; and whether they add up to the belief."""
     frame = found.explain(found.votes.tasks[task])
-    against = frame[:, 3 + second].to_list()
+    against = frame[str(runner_up)]
     rows = [
         Weight(who, says, -nats if nats else 0.0)
         for who, says, nats in zip(frame["worker"], frame["vote"], against, strict=True)

@@ -57,6 +57,7 @@ def html_page(
     votes, others = found.votes, list(others)
     majority = majority_of(found, others)
     compared = others if majority is None or majority in (found, *others) else [*others, majority]
+    methods = beside(found, compared, truth)
     expected_wrong, half = checks_to_halve(found)
     alike = None if found.table is None else copies(found)
     return page.get_template("template.html").render(
@@ -72,11 +73,11 @@ def html_page(
         half=half,
         bits=log2(max(votes.K, 1)),
         truth=truth is not None,
-        methods=beside(found, compared, truth),
-        scores=None if truth is None else found.evaluate(truth),
+        methods=methods,
+        scores=next(row.scores for row in methods if row.found),
         gain=None if truth is None or majority is None or majority is found else gain(found, majority, truth),
-        doubtful=most_doubtful(found),
-        contested=contested(found, picture),
+        doubtful=most_doubtful(found, truth),
+        contested=contested(found, truth, picture),
         workers=most_interesting(found).to_dicts(),
         verdicts=verdicts(found),
         pairs=None if alike is None else alike.head(PAIRS).to_dicts(),

@@ -32,11 +32,15 @@ def card(found: Consensus) -> str:
 
 def html_table(frame: pl.DataFrame, caption: str) -> str:
     """A small table: numbers to the right, everything escaped."""
-    sides = ["right" if kind.is_numeric() else "left" for kind in frame.dtypes]
-    columns = list(zip(frame.columns, sides, strict=True))
-    head = "".join(f"<th style='{_CELL}{side};opacity:.65'>{escape(name)}</th>" for name, side in columns)
+    styles = [_CELL + ("right" if kind.is_numeric() else "left") for kind in frame.dtypes]
+    head = "".join(
+        f"<th style='{style};opacity:.65'>{escape(name)}</th>"
+        for name, style in zip(frame.columns, styles, strict=True)
+    )
     rows = "".join(
-        f"<tr>{''.join(f'<td style={_CELL + side!r}>{_shown(v)}</td>' for v, side in zip(row, sides, strict=True))}</tr>"
+        "<tr>"
+        + "".join(f"<td style='{style}'>{_shown(v)}</td>" for v, style in zip(row, styles, strict=True))
+        + "</tr>"
         for row in frame.iter_rows()
     )
     title = f"<caption style='text-align:left;font-weight:600;padding:10px 0 2px'>{escape(caption)}</caption>"

@@ -100,7 +100,7 @@ def reliability(found: Consensus, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x >= 1 else "")
     ax.set_ylim(-0.02, 1.02)
-    ax.yaxis.set_major_formatter(_percent)
+    ax.yaxis.set_major_formatter(_percent())
     return calm(ax, "votes (log scale)", "accuracy, 90% interval")
 
 
@@ -120,8 +120,8 @@ def calibration(found: Consensus, truth: Any, ax: Axes | None = None) -> Axes:
     ends = [(max(0, r - d), min(1, r + d)) for r, d in zip(right, doubt, strict=True)]
     ax.vlines(sure, [e[0] for e in ends], [e[1] for e in ends], color=ACCENT, lw=1, alpha=0.45)
     ax.plot(sure, right, "o-", ms=4.5, lw=1.2, color=ACCENT)
-    ax.xaxis.set_major_formatter(_percent)
-    ax.yaxis.set_major_formatter(_percent)
+    ax.xaxis.set_major_formatter(_percent())
+    ax.yaxis.set_major_formatter(_percent())
     return calm(ax, "confidence", "share that is right")
 
 
@@ -131,7 +131,7 @@ def confidence(found: Consensus, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes()
     ax.bar([(i + 0.5) / 20 for i in range(20)], counts.numpy(), width=0.042, color=ACCENT)
     ax.set_xlim(0, 1)
-    ax.xaxis.set_major_formatter(_percent)
+    ax.xaxis.set_major_formatter(_percent())
     ax.yaxis.set_major_formatter(_thousands)
     return calm(ax, "confidence", "tasks")
 
@@ -146,7 +146,7 @@ def review(found: Consensus, ax: Axes | None = None) -> Axes:
     ax.plot(steps / max(doubt.numel(), 1), left[steps], lw=1.6, color=ACCENT)
     ax.set_xlim(0, 1)
     ax.set_ylim(0)
-    ax.xaxis.set_major_formatter(_percent)
+    ax.xaxis.set_major_formatter(_percent())
     ax.yaxis.set_major_formatter(_thousands)
     return calm(ax, "tasks checked, most doubtful first", "wrong labels to expect")
 
@@ -170,7 +170,7 @@ def classes(found: Consensus, truth: Any = None, ax: Axes | None = None) -> Axes
     ax.set_yticks(list(place), [short(votes.classes[c]) for c in shown], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0)
-    ax.xaxis.set_major_formatter(_percent)
+    ax.xaxis.set_major_formatter(_percent())
     ax.legend(frameon=False, labelcolor=INK, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, **_CLOSE)
     calm(ax, "share", "class")
     ax.tick_params(axis="y", length=0)
@@ -244,8 +244,11 @@ def _see_through(colour: str) -> Any:
     return LinearSegmentedColormap.from_list("see-through", [(*to_rgb(colour), 0.0), (*to_rgb(colour), 1.0)])
 
 
-def _percent(value: float, _: object = None) -> str:
-    return f"{100 * value:.0f}%"
+def _percent() -> Any:
+    """Shares in percent, with as many digits as the axis needs."""
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(xmax=1)
 
 
 def _thousands(value: float, _: object = None) -> str:

@@ -133,5 +133,5 @@ def _unpack(kind: str, dtype: str, tensors: dict[str, Tensor]) -> Axis:
     if dtype != "String":
         return Axis(kind, pl.Series(stored).cast(getattr(pl, dtype)))
     blob, ends = stored.tobytes(), tensors[f"{kind}.ends"].tolist()
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][:-1]
     return Axis(kind, pl.Series([blob[a:b].decode() for a, b in zip(starts, ends, strict=True)], dtype=pl.String))

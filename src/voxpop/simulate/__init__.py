@@ -1,5 +1,8 @@
 """Simulated crowds: who votes on what, what they say, and the truth that only we know."""
 
+import sys
+from types import ModuleType
+
 from voxpop.simulate.answers import ByDifficulty, ByExpertise, FromTables
 from voxpop.simulate.assignments import ASSIGNMENTS, Assignment, Complete, Random, Regular
 from voxpop.simulate.copying import Copying
@@ -26,3 +29,12 @@ __all__ = [
     "simulate",
     "simulate_votes_on",
 ]
+
+
+class _Callable(ModuleType):
+    """``voxpop.simulate`` names this package and its function: importing the package must not hide the function."""
+
+    __call__ = staticmethod(simulate)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,34 @@
+"""python -m benchmarks [--quick] [table ...]; without a name all of them. Tables that are not run are kept."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import warnings
+from importlib import import_module
+
+from benchmarks import page
+
+TABLES = ("accuracy", "speed", "scale", "pipeline", "default_cost", "startup")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("tables", nargs="*", metavar="table", help=f"one or more of: {', '.join(TABLES)}")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
+    given = parser.parse_args()
+    for name in given.tables:
+        if name not in TABLES:
+            parser.error(f"no table '{name}'; there are {', '.join(TABLES)}")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    for name in given.tables or TABLES:
+        print(f"-- {name}", flush=True)
+        table = import_module(f"benchmarks.{name}").run(given.quick)
+        page.save(name, table, given.quick)
+        print("\n".join(page.lines_of(table)), flush=True)
+        page.write(TABLES)
+
+
+if __name__ == "__main__":
+    main()
