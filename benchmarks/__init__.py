@@ -1,1 +1,1 @@
-"""How accurate, how fast and how large, beside crowd-kit, SciPy and polars: ``python -m benchmarks`` writes BENCHMARKS.md."""
+"""How accurate, fast and large, beside crowd-kit, SciPy and polars: ``python -m benchmarks`` writes BENCHMARKS.md."""

@@ -41,7 +41,7 @@ def write(names: Iterable[str]) -> None:
 def _page(found: list[dict]) -> Iterator[str]:
     yield "# Benchmarks"
     yield ""
-    yield "Written by `make bench` (`python -m benchmarks [--quick] [table ...]`): ours beside others, measured in the same run."
+    yield "Written by `make bench` (`python -m benchmarks [--quick] [table ...]`): ours beside others, in the same run."
     machines = list({json.dumps(result["machine"]): result["machine"] for result in found}.values())
     for machine in machines:
         which = [r["table"]["title"] for r in found if r["machine"] == machine]

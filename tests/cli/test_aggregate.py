@@ -73,6 +73,13 @@ def test_the_summary_for_people_is_plain(voxpop: Run):
     assert spam[-1] in ("unclear", "worse")
 
 
+def test_ties_are_shown(voxpop: Run):
+    write_csv(Path("tie.csv"), ("task", "worker", "label"), [("t", "a", "cat"), ("t", "b", "dog"), ("u", "a", "cat")])
+    lines = [line.split() for line in voxpop("aggregate", "tie.csv", "-m", "majority-vote").out.splitlines()]
+    assert ["t", "cat", "0.500", "2", "yes"] in lines
+    assert ["mean", "confidence", "0.750,", "ties", "1"] in lines
+
+
 def test_a_long_name_is_not_wrapped_where_there_is_no_terminal(voxpop: Run):
     name = "a very long name of a task " * 20
     write_csv(Path("long.csv"), ("task", "worker", "label"), [(name, w, "cat") for w in "abc"] + [("t", "a", "dog")])

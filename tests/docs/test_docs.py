@@ -14,15 +14,18 @@ from tests.docs.pages import blocks, commands, run
 from tests.docs.site import DOCS, PAGES, ROOT, prepared
 from voxpop.cli.app import app
 from voxpop.io import IMPORTERS
+from voxpop.methods import default
 from voxpop.methods.base import MeanFieldAscent
 from voxpop.methods.registry import ENTRIES, Entry
 from voxpop.options import option_names
+from voxpop.priors import Uniform
 from voxpop.simulate import ASSIGNMENTS, KINDS
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^(#+) +(.+?)\s*$", re.MULTILINE)
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 COMMON = option_names(MeanFieldAscent)
+TINY = vp.Votes.from_arrays([0, 0, 1], [0, 1, 0], [0, 1, 1])
 
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -96,6 +99,25 @@ def test_options_of_a_method_are_listed_as_declared(entry: Entry) -> None:
 def test_options_that_methods_share_are_listed_as_declared() -> None:
     listed = table_rows(section(DOCS / "methods.md", "Options that many share"))
     assert listed[1:] == [option_row(o) for o in COMMON.values()]
+
+
+def test_the_candidates_of_the_default_are_listed() -> None:
+    rows = table_rows(section(DOCS / "default.md", "The candidates"))[1:]
+    found = default.candidates(10, 3)
+    assert [row[0] for row in rows] == [f"`{name}`" for name in found]
+    assert [row[2] == "alike" for row in rows] == [
+        method.model(TINY, None).prior == Uniform() for method in found.values()
+    ]
+
+
+def test_the_numbers_of_the_default_are_those_of_the_code() -> None:
+    text = (DOCS / "default.md").read_text()
+    for number in (default.FEW_VOTES, default.ENOUGH_VOTES, default.SWEEPS_OF_VOTES):
+        assert f"{number:,}" in text
+    assert f"less than {default.ENOUGH:.0%}" in text
+    declared = option_names(default.Default)
+    listed = table_rows(section(DOCS / "default.md", "What it costs"))[1:]
+    assert {name for row in listed for name in re.findall(r"`(\w+)`", row[0])} == set(declared)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

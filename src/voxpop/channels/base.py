@@ -82,13 +82,6 @@ class Channel(ABC):
         """A draw of the parameters given the truths (in ``stats``), for Gibbs; only conjugate channels have it."""
         raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
 
-    def accuracy(self, theta: Theta, share: Tensor) -> Tensor:
-        """Each worker's chance of being right when the classes have these shares (K): M."""
-        table = self.table(theta)
-        if table is None:
-            raise NotImplementedError(f"{type(self).__name__} has no table: accuracy needs its own form")
-        return table.diagonal(dim1=1, dim2=2).double() @ share.double()
-
 
 class TableChannel(Channel):
     """A channel whose ``theta["log"]`` is a table M,K,K as [worker, label, truth].

@@ -81,9 +81,6 @@ class Coin(TabulatedChannel):
         log_right, log_wrong = dirichlet.log_sample(both, rng).unbind(-1)
         return self._theta(log_right.exp(), log_right, log_wrong)
 
-    def accuracy(self, theta: Theta, share: Tensor) -> Tensor:
-        return theta["right"].expand(-1, self.classes).double() @ share.double()
-
     def at(self, right: Tensor) -> Theta:
         """The parameters of these chances of being right: M,1 or M,K."""
         right = right.double()

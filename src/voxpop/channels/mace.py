@@ -75,9 +75,6 @@ class Spamming(OwnLabelChannel, TabulatedChannel):
         trust = dirichlet.sample(counts, rng)[:, 0]
         return {"trust": trust, "spam": dirichlet.sample(lazy + 1 + self.pseudo_label, rng)}
 
-    def accuracy(self, theta: Theta, share: Tensor) -> Tensor:
-        return theta["trust"] + (1 - theta["trust"]) * (theta["spam"] @ share.double())
-
     def penalty(self, theta: Theta) -> Tensor:
         trust, spam = theta["trust"], theta["spam"]
         beta = self.pseudo_trust * trust.log() + self.pseudo_spam * torch.log1p(-trust)

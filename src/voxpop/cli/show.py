@@ -48,7 +48,7 @@ def show_table(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Any
 
     table = Table(box=SIMPLE, pad_edge=False)
     for i, column in enumerate(columns):
-        numeric = all(isinstance(row[i], int | float) for row in rows)
+        numeric = all(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in rows)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(shown, row))
@@ -60,7 +60,9 @@ def show_table(out: Console, columns: Sequence[str], rows: Sequence[Sequence[Any
 def shown(value: Any) -> str:
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:.3f}"
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else one_line(str(value))
 

@@ -17,7 +17,9 @@ from torch import Tensor
 from voxpop.channels.base import Theta
 from voxpop.engines.em import Model
 from voxpop.engines.events import emit
+from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
+from voxpop.numerics.segments import scatter_sum
 from voxpop.votes import Batch
 
 
@@ -58,14 +60,14 @@ def sample(
         rng = generator(seed, "gibbs", chain, device=batch.device)
         now, parameters, trace = belief, theta, []
         for sweep in range(sweeps):
-            now, parameters, share, joint = _sweep(batch, model, now, parameters, rng)
+            now, parameters, truth, joint = _sweep(batch, model, now, parameters, rng)
             trace.append(joint)
             emit("sampling", chain * sweeps + sweep + 1, chains * sweeps, joint)
             if sweep < burn_in:
                 continue
             total += now
             if (sweep - burn_in) % every == 0:
-                accuracy.append(model.channel.accuracy(parameters, share).float())
+                accuracy.append(draw_accuracy(batch, truth, rng))
                 one = model.channel.table(parameters)
                 if one is not None:
                     table = one.double() if table is None else table.add_(one)
@@ -89,7 +91,19 @@ def _sweep(
     totals = torch.bincount(truth, minlength=batch.K).double()
     pi = model.prior.draw(totals, rng)
     belief, joint = model.believe(batch, theta, pi)
-    return belief, theta, (totals + 1) / (totals.sum() + batch.K), float(joint)
+    return belief, theta, truth, float(joint)
+
+
+def draw_accuracy(batch: Batch, truth: Tensor, rng: torch.Generator) -> Tensor:
+    """Each worker's chance of being right given the truths: Beta(1 + right, 1 + wrong), M.
+
+    Not read off the confusion matrix: its rows are drawn towards the model's prior, K times over, which would
+    make experts look worse and spammers better than they are.
+    """
+    hit = (truth[batch.task.long()] == batch.label).double()  # V
+    right = scatter_sum(hit, batch.worker, batch.M)
+    both = torch.stack([right, batch.worker_offsets.diff() - right], -1) + 1  # M,2
+    return dirichlet.sample(both, rng)[:, 0].float()
 
 
 def draw_rows(p: Tensor, rng: torch.Generator) -> Tensor:

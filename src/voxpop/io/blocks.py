@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from voxpop.io.source import BOM, Source
-from voxpop.io.tidy import last_row_end
+from voxpop.io.tidy import last_line_end, last_row_end
 
 
 class RowBlocks(Iterator[bytes]):
@@ -13,26 +13,35 @@ class RowBlocks(Iterator[bytes]):
 
     def __init__(self, source: Source, size: int, start: int = 0) -> None:
         self._pieces = source.pieces(size)
+        self._size = self._wanted = size
         self.start = max(start, len(BOM) if source.head.startswith(BOM) else 0)
         self.end = self.start  # of the last block, in the file
+        self._given = 0  # bytes in the last block
         self._pending = b""
         while len(self._pending) < self.start and (piece := next(self._pieces, b"")):
             self._pending += piece
         self._pending = self._pending[self.start :]
 
     def __next__(self) -> bytes:
-        end = last_row_end(self._pending)
-        seen = len(self._pending)
-        while not end and (piece := next(self._pieces, b"")):
-            self._pending += piece
-            if len(self._pending) >= 2 * seen:  # look again only when there is much more to see
-                end, seen = last_row_end(self._pending), len(self._pending)
-        end = end or len(self._pending)
-        if not end:
+        end = self._fill()
+        while not end:  # a line longer than that
+            self._wanted *= 2
+            end = self._fill()
+        if not self._pending:
             raise StopIteration
         block, self._pending = self._pending[:end], self._pending[end:]
         self.end += end
+        self._given, self._wanted = end, self._size
         return block
+
+    def _fill(self) -> int:
+        """Read as much as is wanted, and say where to cut it; where quotes are odd, at any line end."""
+        while len(self._pending) < self._wanted:
+            piece = next(self._pieces, b"")
+            if not piece:
+                return max(len(self._pending), 1)
+            self._pending += piece
+        return last_row_end(self._pending) or last_line_end(self._pending)
 
     def more(self) -> bool:
         """Whether anything comes after the last block."""
@@ -40,6 +49,8 @@ class RowBlocks(Iterator[bytes]):
         return bool(self._pending)
 
     def put_back(self, tail: bytes) -> None:
-        """The end of the last block belongs to the next."""
+        """The end of the last block belongs to the next, which is longer if that was all of it."""
+        if len(tail) == self._given:
+            self._wanted = 2 * len(tail)
         self._pending = tail + self._pending
         self.end -= len(tail)

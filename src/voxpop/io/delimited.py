@@ -110,7 +110,7 @@ class Delimited:
     def _carefully(
         self, raw: bytes, row: int, line: int, offset: int, problems: Problems, more: bool
     ) -> tuple[list[list[str]], list[int], int]:
-        """One block row by row: the fields and the line of each row, and how many bytes at the end are half a row."""
+        """One block row by row: the fields and the line of each row, and how many bytes at the end are not read yet."""
         fields: list[list[str]] = []
         lines: list[int] = []
         text = raw.decode("utf-8", "surrogateescape")
@@ -118,17 +118,21 @@ class Delimited:
         for record in records(text, self.separator, line):
             offset += len(text[read : record.start].encode("utf-8", "surrogateescape"))
             read = record.start
-            if record.wrong == UNCLOSED and record.start and more:  # it may close in the next block
-                return fields, lines, len(text[read:].encode("utf-8", "surrogateescape"))
+            unclosed = record.wrong == UNCLOSED
+            if unclosed and more:  # it may close in the next block
+                break
             wrong = _not_text(text[record.start : record.end], offset) or self._misfit(record)
             if wrong:
                 problems.add(f"{self.name}, row {row + len(lines)} (line {record.line}): {wrong}")
                 if problems.enough:
                     problems.check()
-            else:
+            if not problems:
                 fields.append(record.fields)
             lines.append(record.line)
-        return fields, lines, 0
+            read = record.end
+            if unclosed:
+                break  # what follows is read as if the line had been right
+        return fields, lines, len(text[read:].encode("utf-8", "surrogateescape"))
 
     def _misfit(self, record: Record) -> str:
         """Why a row does not fit under the header, if it does not."""

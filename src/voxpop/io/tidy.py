@@ -21,12 +21,17 @@ NEWLINE, RETURN, QUOTE = b"\n"[0], b"\r"[0], b'"'[0]
 def last_row_end(block: bytes) -> int:
     """Where the last whole row ends, for a block that begins with a row; 0 if none does."""
     if QUOTE not in block:
-        end = block.rfind(b"\n") + 1
-        return end or block.rfind(b"\r", 0, -1) + 1  # a return at the very end may be half of a line end
+        return last_line_end(block)
     data = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(((data == NEWLINE) | (data == RETURN)) & ~_inside(data))
     ends = ends[(data[ends] == NEWLINE) | (ends < len(data) - 1)]
     return int(ends[-1]) + 1 if ends.size else 0
+
+
+def last_line_end(block: bytes) -> int:
+    """The same whatever the quotes say."""
+    end = block.rfind(b"\n") + 1
+    return end or block.rfind(b"\r", 0, -1) + 1  # a return at the very end may be half of a line end
 
 
 def tidied(block: bytes, separator: bytes, fields: int) -> tuple[bytes, int] | None:
