@@ -158,13 +158,6 @@ def test_truth_of_other_tasks_only(refused):
     assert "other.csv: none of its 1 tasks is among the votes" in line
 
 
-def test_truth_with_an_unknown_class(refused):
-    write_csv(Path("odd.csv"), ("task", "label"), [("t1", "zebra"), ("t2", "lion")])
-    line = refused("aggregate", "votes.csv", "--truth", "odd.csv")
-    assert "odd.csv: label 'zebra' is not one of the classes" in line
-    assert line.endswith("(and 1 more)")
-
-
 # -- the outputs --------------------------------------------------------------------------------
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PageError, blocks, commands, run, same
+from tests.docs.pages import PageError, Shown, blocks, commands, run, same
+from tests.docs.refresh import anew
 
 
 def page(tmp_path: Path, text: str) -> Path:
@@ -106,3 +107,16 @@ def test_blocks_know_their_lines(tmp_path: Path) -> None:
 )
 def test_what_counts_as_the_same(shown: str, printed: str, equal: bool) -> None:
     assert same(shown, printed) is equal
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "new"),
+    [
+        ("one 1\n", "one 2\n", ["one 2"]),
+        ("a 1\n...\nb 1\nc\n...\n", "a 2\nx\nb 2\nd\ny\n", ["a 2", "...", "b 2", "d", "..."]),
+        ("a ... 1\nb\n", "a x 1\nc\n", ["a ... 1", "c"]),
+        ("a\n...\nb\n", "a\nx\n", None),
+    ],
+)
+def test_what_is_shown_can_be_written_anew(shown: str, printed: str, new: list[str] | None) -> None:
+    assert anew(Shown(1, "it", shown, printed)) == new

@@ -13,7 +13,9 @@ import pytest
 
 from voxpop import io as vio
 from voxpop.errors import BadInput
+from voxpop.io.delimited import Delimited
 from voxpop.io.problems import LISTED
+from voxpop.io.source import Source
 
 H = b"task,worker,label\n"
 
@@ -185,3 +187,18 @@ def test_labels(write: Any) -> None:
     named = vio.read_labels(write("gold.csv", b"id,truth\nt1,a\n"), task="id", label="truth")
     assert named.rows() == [("t1", "a")]
     assert named.columns == ["task", "label"]
+
+
+@pytest.mark.parametrize("size", [1, 10, 100, 10_000])
+def test_problems_in_any_block_are_all_found(write: Any, size: int) -> None:
+    rows = [f"t{i},w,a" for i in range(100)]
+    rows[2], rows[40], rows[60], rows[61], rows[97] = "t2,w", 't40,"w"x,a', "t60,w,\0", "t61,w,\xfe", 't97,"w,a'
+    path = write("v.csv", H + "\n".join(rows).encode("latin-1"))
+    table = Delimited(Source.of(path), block=size)
+    with pytest.raises(BadInput) as caught:
+        list(table.blocks(table.columns))
+    places = [problem.removeprefix(f"{path}, ").partition(":")[0] for problem in caught.value.problems]
+    assert places == [f"row {i + 1} (line {i + 2})" for i in (2, 40, 60, 61, 97)]
+    content = path.read_bytes()
+    assert f"byte {content.index(0)} is a NUL" in caught.value.problems[2]
+    assert f"byte {content.index(0xFE)} is not UTF-8" in caught.value.problems[3]

@@ -213,3 +213,15 @@ def test_real_data(data: Path, folder: str, size: tuple[int, int]) -> None:
     assert truth["task"].is_in(read.tasks.names.to_list()).mean() > 0.9  # type: ignore[operator]
     written = pl.read_csv(data / folder / "answers.csv", infer_schema=False)
     assert read.to_frame().sort(pl.all()).equals(written.select("task", "worker", "label").sort(pl.all()))
+
+
+def test_a_stray_quote_does_not_stop_the_blocks(write: Any) -> None:
+    rows = [(f"t{i}", f"w{i % 7}", '5" pipe' if i == 3 else "a\nb" if i % 50 == 4 else "plain") for i in range(300)]
+    lines = [",".join(f'"{cell}"' if "\n" in cell else cell for cell in row) for row in rows]
+    path = write("v.csv", "\n".join(["task,worker,label", *lines]) + "\n")
+    for size in (1, 50, 700, 100_000):
+        table = Delimited(Source.of(path), block=size)
+        blocks = list(table.blocks(table.columns))
+        assert [row for block in blocks for row in block.frame.iter_rows()] == rows
+        places = [place for block in blocks for place in block.places(range(len(block.frame)))]
+        assert places[:6] == [f"row {i} (line {i + 1})" for i in range(1, 7)][:5] + ["row 6 (line 8)"]

@@ -33,6 +33,15 @@ def test_scores_equal_scikit_learn_on_the_tasks_with_known_truth() -> None:
     assert scores["confidence"] == pytest.approx(belief[known].max(1).mean(), rel=1e-5)
 
 
+def test_truths_of_other_tasks_are_left_out_and_truths_of_no_class_are_misses() -> None:
+    belief = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
+    scores = found(belief).evaluate({0: 0, 1: 7, 99: 0})
+    assert scores["tasks"] == 2
+    assert scores["accuracy"] == 0.5
+    with pytest.raises(BadInput, match="none of the 1 tasks"):
+        found(belief).evaluate({99: 0})
+
+
 def test_calibration_error_by_hand() -> None:
     sure = torch.tensor([0.6, 0.9, 0.6, 0.9, 0.9, 0.6])
     hit = torch.tensor([1.0, 1, 0, 1, 0, 1])

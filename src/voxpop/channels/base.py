@@ -49,7 +49,7 @@ class Channel(ABC):
 
     def evidence_in_blocks(self, batch: Batch, theta: Theta) -> Iterable[Tensor]:
         """``evidence`` for the tasks one after the other, some at a time: what engines call."""
-        return self.evidence(batch, theta).split(rows_of_a_block(batch.K, batch.device))
+        return torch.split(self.evidence(batch, theta), rows_of_a_block(batch.K, batch.device))
 
     @abstractmethod
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
@@ -82,6 +82,10 @@ class Channel(ABC):
         """A draw of the parameters given the truths (in ``stats``), for Gibbs; only conjugate channels have it."""
         raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
 
+    def right(self, stats: Stats) -> Tensor:
+        """How many votes of each worker are right, as far as we believe: M, float64. For channels that can ``draw``."""
+        return stats["right"].sum(1)
+
 
 class TableChannel(Channel):
     """A channel whose ``theta["log"]`` is a table M,K,K as [worker, label, truth].
@@ -107,6 +111,9 @@ class TableChannel(Channel):
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
         require_table(batch.M, batch.K, "a confusion matrix per worker")
         return {"counts": belief_counts(batch, belief)}
+
+    def right(self, stats: Stats) -> Tensor:
+        return stats["counts"].diagonal(dim1=1, dim2=2).sum(1)
 
     def table(self, theta: Theta) -> Tensor | None:
         """Where there is a Dirichlet posterior its mean, else the table itself."""

@@ -26,7 +26,7 @@ class OneCoinExact:
     b: float
 
     def messages(self, incoming: Tensor) -> Tensor:
-        """Workers and votes are taken in the order of their workers' busyness, so that those still at work are a prefix."""
+        """Busy workers and their votes come first, so that those still at work are a prefix."""
         rank, order, many = self._by_busyness  # M, V, M
         label = self.batch.label[order, None].long()
         right = incoming.double()[order].gather(1, label)[:, 0]  # V: p(this vote is right)

@@ -87,7 +87,9 @@ def moved(new: Tensor, old: Tensor) -> float:
     if not new.numel():
         return 0.0
     step = rows_of_a_block(new.shape[1], new.device)
-    return max(float((a - b).abs_().amax()) for a, b in zip(new.split(step), old.split(step), strict=True))
+    return max(
+        float((a - b).abs_().amax()) for a, b in zip(torch.split(new, step), torch.split(old, step), strict=True)
+    )
 
 
 def fit(

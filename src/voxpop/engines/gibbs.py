@@ -19,7 +19,6 @@ from voxpop.engines.em import Model
 from voxpop.engines.events import emit
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.segments import scatter_sum
 from voxpop.votes import Batch
 
 
@@ -60,14 +59,14 @@ def sample(
         rng = generator(seed, "gibbs", chain, device=batch.device)
         now, parameters, trace = belief, theta, []
         for sweep in range(sweeps):
-            now, parameters, truth, joint = _sweep(batch, model, now, parameters, rng)
+            now, parameters, right, joint = _sweep(batch, model, now, parameters, rng)
             trace.append(joint)
             emit("sampling", chain * sweeps + sweep + 1, chains * sweeps, joint)
             if sweep < burn_in:
                 continue
             total += now
             if (sweep - burn_in) % every == 0:
-                accuracy.append(draw_accuracy(batch, truth, rng))
+                accuracy.append(draw_accuracy(batch, right, rng))
                 one = model.channel.table(parameters)
                 if one is not None:
                     table = one.double() if table is None else table.add_(one)
@@ -84,24 +83,26 @@ def sample(
 def _sweep(
     batch: Batch, model: Model, belief: Tensor, theta: Theta, rng: torch.Generator
 ) -> tuple[Tensor, Theta, Tensor, float]:
-    """Truths from the belief, then parameters given the truths, then the new conditional belief."""
+    """Truths from the belief, then parameters given the truths, then the new conditional belief.
+
+    And how many votes of each worker are right given those truths.
+    """
     truth = draw_rows(belief, rng)  # B
     certain = F.embedding(truth, torch.eye(batch.K, device=batch.device))  # B,K
-    theta = model.channel.draw(model.channel.stats(batch, certain), theta, rng)
+    stats = model.channel.stats(batch, certain)
+    theta = model.channel.draw(stats, theta, rng)
     totals = torch.bincount(truth, minlength=batch.K).double()
     pi = model.prior.draw(totals, rng)
     belief, joint = model.believe(batch, theta, pi)
-    return belief, theta, truth, float(joint)
+    return belief, theta, model.channel.right(stats), float(joint)
 
 
-def draw_accuracy(batch: Batch, truth: Tensor, rng: torch.Generator) -> Tensor:
+def draw_accuracy(batch: Batch, right: Tensor, rng: torch.Generator) -> Tensor:
     """Each worker's chance of being right given the truths: Beta(1 + right, 1 + wrong), M.
 
     Not read off the confusion matrix: its rows are drawn towards the model's prior, K times over, which would
     make experts look worse and spammers better than they are.
     """
-    hit = (truth[batch.task.long()] == batch.label).double()  # V
-    right = scatter_sum(hit, batch.worker, batch.M)
     both = torch.stack([right, batch.worker_offsets.diff() - right], -1) + 1  # M,2
     return dirichlet.sample(both, rng)[:, 0].float()
 

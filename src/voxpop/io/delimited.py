@@ -114,10 +114,10 @@ class Delimited:
         fields: list[list[str]] = []
         lines: list[int] = []
         text = raw.decode("utf-8", "surrogateescape")
-        read = 0
+        read = seen = 0
         for record in records(text, self.separator, line):
-            offset += len(text[read : record.start].encode("utf-8", "surrogateescape"))
-            read = record.start
+            offset += len(text[seen : record.start].encode("utf-8", "surrogateescape"))
+            read = seen = record.start
             unclosed = record.wrong == UNCLOSED
             if unclosed and more:  # it may close in the next block
                 break
@@ -126,12 +126,14 @@ class Delimited:
                 problems.add(f"{self.name}, row {row + len(lines)} (line {record.line}): {wrong}")
                 if problems.enough:
                     problems.check()
-            if not problems:
+            elif not problems:
                 fields.append(record.fields)
             lines.append(record.line)
             read = record.end
             if unclosed:
-                break  # what follows is read as if the line had been right
+                break  # what follows is read as if this line had been right
+        else:
+            read = len(text)
         return fields, lines, len(text[read:].encode("utf-8", "surrogateescape"))
 
     def _misfit(self, record: Record) -> str:

@@ -39,8 +39,9 @@ def records(text: str, separator: str, line: int = 1) -> Iterator[Record]:
             lines = 1
         else:
             record = _quoted(text, separator, plain, line, start)
-            if not record.wrong:
-                after = record.end
+            if record.wrong:
+                record = record._replace(end=after)
+            after = record.end
             yield record
             lines = len(LINE_END.findall(text, start, after))
         start, line = after, line + lines

@@ -20,6 +20,7 @@ from voxpop.engines import em
 from voxpop.engines.em import Model
 from voxpop.engines.events import emit
 from voxpop.engines.gibbs import Samples, sample
+from voxpop.engines.loop import Run
 from voxpop.engines.outcome import Status
 from voxpop.engines.starts import shares
 from voxpop.methods.base import Ascent, Iterative, judged, left_out
@@ -28,16 +29,16 @@ from voxpop.methods.mace import MACE
 from voxpop.methods.mean_field import MeanField
 from voxpop.numerics.seeds import generator
 from voxpop.numerics.simplex import normalise
-from voxpop.options import fraction, option, whole
+from voxpop.options import at_least, fraction, option, whole
 from voxpop.results import Consensus
 from voxpop.votes import Batch, Votes
 
-FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; above, one part is enough
+FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; above, one part of at most so many
 FOLDS = 5
-ENOUGH_VOTES = 50_000  # more held-out votes than these tell models apart no better
 ENOUGH = 0.05  # a candidate with less weight than this is left out
 SETTLED = 1.1  # R-hat of a model's chain, where its ascent ran out of steps first
-SWEEPS_OF_VOTES = 20_000_000  # votes to resample in all, between 20 and 200 sweeps of each candidate
+SWEEPS_OF_VOTES = 24_000_000  # votes to resample in all, between 24 and 400 sweeps, which the candidates share
+LEAST_SWEEPS = 6  # of a candidate
 
 
 def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
@@ -67,11 +68,14 @@ def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
 class Default(Iterative):
     """Averages hierarchical Dawid-Skene, MACE, two coins and one coin by held-out votes; confidence is sampled."""
 
+    tol: float = option(
+        1e-5, at_least(0), "a fit stops when an iteration gains less than this per vote; 0 never stops early"
+    )
     held_out: float = option(
-        0.2, fraction(high_included=False), "share of the votes that is held out to weigh the models"
+        0.2, fraction(high_included=False), "share of the votes that is held out to weigh the models, up to 20,000"
     )
     sweeps: int = option(
-        0, whole(0), "Gibbs sweeps of each model; 0: between 20 and 200, fewer the more votes there are"
+        0, whole(0), "Gibbs sweeps, shared by weight; 0: between 24 and 400, fewer the more votes there are"
     )
 
     def _infer(self, votes: Votes, gold: Tensor | None) -> Consensus:
@@ -86,9 +90,9 @@ class Default(Iterative):
         runs, drawn = {}, {}
         for number, name in enumerate(kept):
             emit(f"fitting {name}", number, len(kept))
-            begin = fitted.get(name, em.State(start, {}, {}))
-            sweeps = self._sweeps(votes.V, kept[name] / kept[best])
-            runs[name], drawn[name] = self._fit(batch, models[name].model(votes, gold), begin, sweeps)
+            model = models[name].model(votes, gold)
+            runs[name] = fitted.get(name) or self._fit(batch, model, start)
+            drawn[name] = self._sample(batch, model, runs[name].state, kept[name])
         belief = _mix(kept, {name: d.belief for name, d in drawn.items()})
         belief = normalise(belief).cpu()
         table = None
@@ -110,14 +114,14 @@ class Default(Iterative):
 
     def _weigh(
         self, votes: Votes, gold: Tensor | None, models: Mapping[str, Ascent]
-    ) -> tuple[dict[str, float], dict[str, float], dict[str, em.State]]:
-        """Stacking weights of the models, their mean log probability of a held-out vote, and where a fit may begin."""
+    ) -> tuple[dict[str, float], dict[str, float], dict[str, Run[em.State]]]:
+        """Stacking weights of the models, their mean log probability of a held-out vote, and their fits, if one each."""
         equal = {name: 1 / len(models) for name in models}
         parts = self._parts(votes)
         if not parts:
             return equal, {}, {}
         foretold: dict[str, list[Tensor]] = {name: [] for name in models}
-        fitted: dict[str, em.State] = {}
+        fitted: dict[str, Run[em.State]] = {}
         for number, hidden in enumerate(parts):
             known, rest = votes.select(~hidden), votes.select(hidden).whole.to(self.device)
             batch, start = known.whole.to(self.device), shares(known, gold).to(self.device)
@@ -125,7 +129,7 @@ class Default(Iterative):
                 emit("weighing models", number * len(models) + place, len(parts) * len(models))
                 model = method.model(known, gold)
                 fitted[name] = self._fit_to_known(batch, model, start)
-                foretold[name].append(_foretell(model.channel, fitted[name], rest))
+                foretold[name].append(_foretell(model.channel, fitted[name].state, rest))
         logs = torch.stack([torch.cat(parts) for parts in foretold.values()], 1).double()  # H,C
         weights = dict(zip(models, stacking_weights(logs).tolist(), strict=True))
         scores = dict(zip(models, logs.mean(0).tolist(), strict=True))
@@ -137,34 +141,24 @@ class Default(Iterative):
             return []
         luck = torch.rand(votes.V, generator=generator(self.seed, "held out"))
         if votes.V > FEW_VOTES:
-            return [luck < min(self.held_out, ENOUGH_VOTES / votes.V)]
+            return [luck < min(self.held_out, FEW_VOTES / votes.V)]
         part = (luck * FOLDS).int()
         return [part == number for number in range(FOLDS) if bool((part == number).any())]
 
-    def _fit_to_known(self, batch: Batch, model: Model, start: Tensor) -> em.State:
+    def _fit_to_known(self, batch: Batch, model: Model, start: Tensor) -> Run[em.State]:
         steps, tol = min(self.max_iter, 50), max(self.tol, 1e-5)
-        return em.fit(batch, model, start, max_iter=steps, tol=tol, stage="weighing models").state
+        return em.fit(batch, model, start, max_iter=steps, tol=tol, stage="weighing models")
 
     # -- fitting those that matter ---------------------------------------------------------------
 
-    def _sweeps(self, votes: int, share: float) -> int:
-        """How often to resample a model whose weight is this share of the largest weight."""
-        most = self.sweeps or min(200, max(20, SWEEPS_OF_VOTES // max(votes, 1)))
-        return max(most // 2, round(most * share))
+    def _fit(self, batch: Batch, model: Model, start: Tensor) -> Run[em.State]:
+        return em.fit(batch, model, start, max_iter=self.max_iter, tol=self.tol, stage="fitting models")
 
-    def _fit(self, batch: Batch, model: Model, start: em.State, sweeps: int) -> tuple[Any, Samples]:
-        """From the state at which the model was weighed, if all votes but a few were known there."""
-        run = em.fit(
-            batch,
-            model,
-            start.belief,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            stage="fitting models",
-            theta=start.theta or None,
-        )
-        state = run.state
-        drawn = sample(
+    def _sample(self, batch: Batch, model: Model, state: em.State, weight: float) -> Samples:
+        """Sweeps over all votes, in proportion to the model's weight: so the average's error is least."""
+        total = self.sweeps or min(400, max(24, SWEEPS_OF_VOTES // max(batch.V, 1)))
+        sweeps = max(LEAST_SWEEPS, round(total * weight))
+        return sample(
             batch,
             model,
             state.belief,
@@ -174,7 +168,6 @@ class Default(Iterative):
             chains=1,
             seed=self.seed,
         )
-        return run, drawn
 
 
 def _foretell(channel: Channel, state: em.State, rest: Batch) -> Tensor:
@@ -198,7 +191,7 @@ def _mix(weights: Mapping[str, float], values: Mapping[str, Tensor]) -> Tensor:
 
 def _mixed_samples(weights: Mapping[str, float], samples: Mapping[str, Tensor]) -> Tensor:
     """Draws of the workers' accuracy, from each model as many as its weight says: T,M."""
-    size = min(len(s) for s in samples.values())
+    size = min(len(drawn) / weights[name] for name, drawn in samples.items())
     picked = []
     for name, drawn in samples.items():
         count = max(1, round(weights[name] * size))

@@ -119,5 +119,5 @@ def scatter_sum(values: Tensor, index: Tensor, size: int) -> Tensor:
 
 def column_sums(table: Tensor) -> Tensor:
     """Sum of all rows, in float64: blocks in float32 (torch adds them pairwise), then the blocks."""
-    blocks = table.split(rows_of_a_block(table.shape[1], table.device)) if len(table) else (table,)
+    blocks = torch.split(table, rows_of_a_block(table.shape[1], table.device)) if len(table) else (table,)
     return torch.stack([block.sum(0) for block in blocks]).sum(0, dtype=torch.float64)  # C

@@ -16,7 +16,7 @@ _LEAST = torch.finfo(torch.float32).min
 
 def softmax_rows(logits: Tensor) -> tuple[Tensor, Tensor]:
     """Softmax along the last axis and the sum of the log normalisers (float64, a scalar)."""
-    blocks = logits.split(rows_of_a_block(logits.shape[1], logits.device)) if logits.numel() else ()
+    blocks = torch.split(logits, rows_of_a_block(logits.shape[1], logits.device)) if logits.numel() else ()
     return softmax_of_blocks(blocks, logits.new_zeros(logits.shape[1]), torch.empty_like(logits))
 
 

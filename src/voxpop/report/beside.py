@@ -71,7 +71,7 @@ def majority_of(found: Consensus, others: Iterable[Consensus]) -> Consensus | No
 
 
 def gain(found: Consensus, majority: Consensus, truth: Any) -> Gain:
-    known = found.votes.gold(truth)
+    known = found.votes.truth(truth)
     assert known is not None
     ours, theirs = found.label == known, majority.label == known
     righted = int((ours & ~theirs & (known >= 0)).sum())

@@ -64,7 +64,7 @@ class Doubt:
 
 def most_doubtful(found: Consensus, truth: Any = None) -> list[Doubt]:
     """The tasks with votes and the least confidence: what to ask about next."""
-    known = found.votes.gold(truth)
+    known = found.votes.truth(truth)
     return [_doubt(found, task, sure, known) for task, sure in _least_sure(found, 1, LISTED)]
 
 
@@ -72,7 +72,7 @@ def contested(found: Consensus, truth: Any = None, picture: Picture | None = Non
     """The most doubtful of the tasks that several workers voted on, with the weight of each vote."""
     if found.votes.K < 2:
         return []
-    known, doubts = found.votes.gold(truth), []
+    known, doubts = found.votes.truth(truth), []
     for task, sure in _least_sure(found, CONTESTED, EXPLAINED):
         doubt = _doubt(found, task, sure, known)
         weights, adds_up = _weights(found, task, doubt.runner_up)
@@ -96,7 +96,7 @@ def _doubt(found: Consensus, task: int, sure: float, known: Tensor | None) -> Do
         votes.classes[label],
         sure,
         int(votes.whole.votes_per_task[task]),
-        truth=votes.classes[truth] if truth >= 0 else None,
+        truth=None if truth < 0 else votes.classes[truth] if truth < votes.K else "none of these",
     )
     if votes.K < 2:
         return doubt

@@ -106,7 +106,7 @@ def reliability(found: Consensus, ax: Axes | None = None) -> Axes:
 
 def calibration(found: Consensus, truth: Any, ax: Axes | None = None) -> Axes:
     """Confidence against the share that is right, where the truth is known; bars are two standard errors."""
-    known = found.votes.gold(truth)
+    known = found.votes.truth(truth)
     if known is None or not bool((known >= 0).any()):
         raise BadInput("no task has a known truth: nothing to draw")
     rows = torch.nonzero(known >= 0)[:, 0]
@@ -159,9 +159,10 @@ def classes(found: Consensus, truth: Any = None, ax: Axes | None = None) -> Axes
         "of the votes": (torch.bincount(votes.label, minlength=votes.K), FAINT, "|"),
         "of the labels found": (torch.bincount(found.label, minlength=votes.K), ACCENT, "o"),
     }
-    known = votes.gold(truth)
+    known = votes.truth(truth)
     if known is not None:
-        series["of the known truths"] = (torch.bincount(known[known >= 0], minlength=votes.K), COLOURS["yes"], "d")
+        counts = torch.bincount(known[known >= 0], minlength=votes.K)[: votes.K]
+        series["of the known truths"] = (counts, COLOURS["yes"], "d")
     ax = ax or new_axes()
     place = range(len(shown))
     for name, (counts, colour, marker) in series.items():

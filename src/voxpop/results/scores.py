@@ -17,15 +17,19 @@ BINS = 10
 
 
 def evaluate(found: Consensus, truth: Any) -> dict[str, float]:
-    """tasks, accuracy, f1 (macro), log_loss, confidence (mean), calibration_error."""
-    known = found.votes.gold(truth)
+    """tasks, accuracy, f1 (macro), log_loss, confidence (mean), calibration_error.
+
+    Truths of other tasks are left out; a truth that no vote and no class names is a miss.
+    """
+    known = found.votes.truth(truth)
     if known is None or not bool((known >= 0).any()):
         raise BadInput("no task has a known truth: nothing to evaluate")
     rows = torch.nonzero(known >= 0)[:, 0]
     right = known[rows]
     label, sure = found.label[rows].long(), found.certainty[rows].double()
     sure_of = found.belief if found.sure is None else found.sure
-    at_truth = sure_of[rows].double().gather(1, right[:, None])[:, 0]
+    padded = torch.nn.functional.pad(sure_of[rows].double(), (0, 1))  # T,K+1: no belief in what is no class
+    at_truth = padded.gather(1, right[:, None])[:, 0]
     hit = (label == right).double()
     return {
         "tasks": float(rows.numel()),

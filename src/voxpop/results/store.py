@@ -82,7 +82,7 @@ def load(path: str | PathLike[str]) -> Consensus:
             header = json.loads(text)
             if header["format"] > FORMAT:
                 raise BadInput(
-                    f"{where}: format {header['format']}, written by a newer voxpop (this one reads up to {FORMAT}); upgrade"
+                    f"{where}: format {header['format']}, written by a newer voxpop (this one reads {FORMAT}); upgrade"
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError) as error:

@@ -356,15 +356,30 @@ class Votes:
         ]
         if problems:
             raise BadInput(*problems)
+        return self._placed(task, label, "gold")
+
+    def truth(self, truth: Any) -> Tensor | None:
+        """As ``gold``, to evaluate only: other tasks are left out, a label that is no class here is K, a miss."""
+        if truth is None:
+            return None
+        names, labels = _gold_columns(truth)
+        task = self.tasks.codes(names)
+        label = self.classes.codes(labels).fill_null(self.K)
+        if len(task) and task.null_count() == len(task):
+            raise BadInput(f"none of the {len(task):,} tasks of known truth is among the votes; do the names match?")
+        here = task.is_not_null() & labels.is_not_null()
+        return self._placed(task.filter(here), label.filter(here), "the truth")
+
+    def _placed(self, task: pl.Series, label: pl.Series, what: str) -> Tensor:
+        """Class positions in the order of the tasks, -1 elsewhere: N."""
         known = pl.DataFrame({"task": task, "label": label}).unique()
         if known["task"].n_unique() != len(known):
             twice = known.filter(known["task"].is_duplicated())["task"][0]
-            raise BadInput(f"gold gives task '{self.tasks[twice]}' two different labels")
+            raise BadInput(f"{what} gives task '{self.tasks[twice]}' two different labels")
         out = torch.full((self.N,), -1, dtype=torch.int64)
-        out[torch.from_numpy(known["task"].to_numpy().astype(np.int64))] = torch.from_numpy(
-            known["label"].to_numpy().astype(np.int64)
-        )
-        return out  # N
+        place = torch.from_numpy(known["task"].to_numpy().astype(np.int64))
+        out[place] = torch.from_numpy(known["label"].to_numpy().astype(np.int64))
+        return out
 
 
 def _gold_columns(gold: Any) -> tuple[pl.Series, pl.Series]:
