@@ -15,7 +15,7 @@ TABLES = ("accuracy", "speed", "scale", "pipeline", "default_cost", "startup")
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("tables", nargs="*", metavar="table", help=f"one or more of: {', '.join(TABLES)}")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repeats")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, to look at: nothing is written")
     given = parser.parse_args()
     for name in given.tables:
         if name not in TABLES:
@@ -23,11 +23,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     for name in given.tables or TABLES:
-        print(f"-- {name}", flush=True)
         table = import_module(f"benchmarks.{name}").run(given.quick)
-        page.save(name, table, given.quick)
-        print("\n".join(page.lines_of(table)), flush=True)
-        page.write(TABLES)
+        print(f"## {table.title}\n\n" + "\n".join(page.lines_of(table)) + "\n", flush=True)
+        if not given.quick:
+            page.save(name, table)
+            page.write(TABLES)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,9 @@ def _paired(a: Right, b: Right) -> tuple[float, float]:
 
 def _verdicts(crowds: list[str], gaps: list[tuple[float, float, float, float]]) -> Iterator[str]:
     for crowd, (gap, error, over, over_error) in zip(crowds, gaps, strict=True):
-        near = gap >= -max(HALF_A_POINT, error)
-        above = over >= -max(HALF_A_POINT, over_error)
+        least, least_over = -max(HALF_A_POINT, error), -max(HALF_A_POINT, over_error)
         yield verdict(
-            near and above,
-            f"{crowd}: the default is {100 * gap:+.2f} points from the best (allowed {-100 * max(HALF_A_POINT, error):.2f}) "
-            f"and {100 * over:+.2f} from the majority (allowed {-100 * max(HALF_A_POINT, over_error):.2f})",
+            gap >= least and over >= least_over,
+            f"{crowd}: the default is {100 * gap:+.2f} points from the best (allowed {100 * least:+.2f}) "
+            f"and {100 * over:+.2f} from the majority (allowed {100 * least_over:+.2f})",
         )

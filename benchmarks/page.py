@@ -26,9 +26,9 @@ def verdict(kept: bool, words: str) -> str:
     return f"{'met' if kept else 'NOT MET'}: {words}"
 
 
-def save(name: str, table: Table, quick: bool) -> None:
+def save(name: str, table: Table) -> None:
     RESULTS.mkdir(exist_ok=True)
-    result = {"quick": quick, "machine": facts(), "table": asdict(table)}
+    result = {"machine": facts(), "table": asdict(table)}
     (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -53,7 +53,7 @@ def _page(found: list[dict]) -> Iterator[str]:
         )
     for result in found:
         yield ""
-        yield f"## {result['table']['title']}{' (quick: smaller than the real one)' if result['quick'] else ''}"
+        yield f"## {result['table']['title']}"
         yield ""
         yield from lines_of(Table(**result["table"]))
 

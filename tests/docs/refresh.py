@@ -28,7 +28,7 @@ def refresh(page: Path) -> list[str]:
             if new is None:
                 by_hand.append(f"{page}, line {shown.line}: look at what is shown; printed is\n{shown.printed}")
             else:
-                changes.append((shown.line - 1, len(shown.text.splitlines()), new))
+                changes.append((shown.line - 1, len(shown.text.rstrip().splitlines()), new))
     for start, count, new in reversed(changes):
         lines[start : start + count] = new
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")

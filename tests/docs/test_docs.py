@@ -153,6 +153,15 @@ def test_every_public_name_is_somewhere() -> None:
     assert not [name for name in vp.__all__ if not re.search(rf"\bvp\.{name}\b", text) and name != "__version__"]
 
 
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
+def test_counts_in_words_are_right(page: str) -> None:
+    tens = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
+    words = dict(enumerate(tens.split(), 10))
+    text = (ROOT / page).read_text().lower().replace("[", "").replace("**", "")
+    assert f"{words[len(ENTRIES)]} methods" in text
+    assert f"{words[len(KINDS)]} kinds" in text
+
+
 def test_every_plot_is_listed() -> None:
     own = {n for n, f in vars(vp.plots).items() if callable(f) and getattr(f, "__module__", "") == vp.plots.__name__}
     drawing = {name for name in own if "found" in getattr(vp.plots, name).__annotations__ and not name.startswith("_")}

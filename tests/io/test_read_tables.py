@@ -224,4 +224,4 @@ def test_a_stray_quote_does_not_stop_the_blocks(write: Any) -> None:
         blocks = list(table.blocks(table.columns))
         assert [row for block in blocks for row in block.frame.iter_rows()] == rows
         places = [place for block in blocks for place in block.places(range(len(block.frame)))]
-        assert places[:6] == [f"row {i} (line {i + 1})" for i in range(1, 7)][:5] + ["row 6 (line 8)"]
+        assert places[3:6] == ["row 4 (line 5)", "row 5 (line 6)", "row 6 (line 8)"]

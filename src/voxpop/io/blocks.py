@@ -17,6 +17,7 @@ class RowBlocks(Iterator[bytes]):
         self.start = max(start, len(BOM) if source.head.startswith(BOM) else 0)
         self.end = self.start  # of the last block, in the file
         self._given = 0  # bytes in the last block
+        self._least = 0  # the next block must be longer than that
         self._pending = b""
         while len(self._pending) < self.start and (piece := next(self._pieces, b"")):
             self._pending += piece
@@ -31,7 +32,7 @@ class RowBlocks(Iterator[bytes]):
             raise StopIteration
         block, self._pending = self._pending[:end], self._pending[end:]
         self.end += end
-        self._given, self._wanted = end, self._size
+        self._given, self._wanted, self._least = end, self._size, 0
         return block
 
     def _fill(self) -> int:
@@ -41,7 +42,8 @@ class RowBlocks(Iterator[bytes]):
             if not piece:
                 return max(len(self._pending), 1)
             self._pending += piece
-        return last_row_end(self._pending) or last_line_end(self._pending)
+        end = last_row_end(self._pending) or last_line_end(self._pending)
+        return end if end > self._least else 0
 
     def more(self) -> bool:
         """Whether anything comes after the last block."""
@@ -51,6 +53,6 @@ class RowBlocks(Iterator[bytes]):
     def put_back(self, tail: bytes) -> None:
         """The end of the last block belongs to the next, which is longer if that was all of it."""
         if len(tail) == self._given:
-            self._wanted = 2 * len(tail)
+            self._least, self._wanted = len(tail), 2 * len(tail)
         self._pending = tail + self._pending
         self.end -= len(tail)

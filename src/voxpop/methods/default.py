@@ -115,7 +115,7 @@ class Default(Iterative):
     def _weigh(
         self, votes: Votes, gold: Tensor | None, models: Mapping[str, Ascent]
     ) -> tuple[dict[str, float], dict[str, float], dict[str, Run[em.State]]]:
-        """Stacking weights of the models, their mean log probability of a held-out vote, and their fits, if one each."""
+        """Stacking weights of the models, their mean log probability of a held-out vote, and the fits, if one each."""
         equal = {name: 1 / len(models) for name in models}
         parts = self._parts(votes)
         if not parts:
