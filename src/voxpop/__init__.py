@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxpop.audit.agreement import Agreement, agreement
     from voxpop.engines.events import Progress, listening
     from voxpop.engines.outcome import Status
-    from voxpop.errors import BadInput, BadOption, FitWarning, RunFailed, TooLarge, UnknownName, VoxError, VoxWarning
+    from voxpop.errors import BadInput, BadOption, DataWarning, RunFailed, TooLarge, UnknownName, VoxError, VoxWarning
     from voxpop.io import read
     from voxpop.methods.bayes_gc import BayesGC
     from voxpop.methods.belief_propagation import BeliefPropagation
@@ -54,7 +54,6 @@ _WHERE = {
             "BadInput",
             "BadOption",
             "DataWarning",
-            "FitWarning",
             "RunFailed",
             "TooLarge",
             "UnknownName",

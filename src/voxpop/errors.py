@@ -50,10 +50,6 @@ class DataWarning(VoxWarning):
     """The votes leave something unknowable (one class, one worker, ...)."""
 
 
-class FitWarning(VoxWarning):
-    """The fit ended in a way that deserves a second look."""
-
-
 def warn(message: str, category: type[VoxWarning] = DataWarning) -> None:
     """Warn at the first line outside this package that led here."""
     frame, level = sys._getframe(1), 2

@@ -42,7 +42,8 @@ class RowBlocks(Iterator[bytes]):
             if not piece:
                 return max(len(self._pending), 1)
             self._pending += piece
-        end = last_row_end(self._pending) or last_line_end(self._pending)
+        start = self._pending[: self._wanted]
+        end = last_row_end(start) or last_line_end(start)
         return end if end > self._least else 0
 
     def more(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from voxpop.channels.base import Channel, table_fits
+from voxpop.channels.base import Channel
 from voxpop.engines import em
 from voxpop.engines.em import Model
 from voxpop.engines.events import emit
@@ -37,8 +37,11 @@ FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; ab
 FOLDS = 5
 ENOUGH = 0.05  # a candidate with less weight than this is left out
 SETTLED = 1.1  # R-hat of a model's chain, where its ascent ran out of steps first
-SWEEPS_OF_VOTES = 24_000_000  # votes to resample in all, between 24 and 400 sweeps, which the candidates share
+SWEEPS_OF_VOTES = (
+    24_000_000  # votes (or parameters) to resample in all, between 24 and 400 sweeps, which the candidates share
+)
 LEAST_SWEEPS = 6  # of a candidate
+RICH_CELLS = 1 << 23  # of all confusion matrices together: with more, sampling them would take minutes
 
 
 def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
@@ -50,7 +53,7 @@ def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
 
 
 def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
-    """The models that are averaged: from rich to plain; those with a confusion matrix only where it fits."""
+    """The models that are averaged: from rich to plain; those with a confusion matrix only where it is not huge."""
     rich: dict[str, Ascent] = {
         "hierarchical-dawid-skene": HierarchicalDawidSkene(),
         "hierarchical-dawid-skene, classes alike": HierarchicalDawidSkene(class_prior="uniform"),
@@ -61,7 +64,7 @@ def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
         "one-coin": MeanField(workers_prior="one-coin", class_prior="learned"),
         "one-coin, classes alike": MeanField(workers_prior="one-coin"),
     }
-    return rich | plain if table_fits(workers, classes) else plain
+    return rich | plain if workers * classes**2 <= RICH_CELLS else plain
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Default(Iterative):
 
     def _sample(self, batch: Batch, model: Model, state: em.State, weight: float) -> Samples:
         """Sweeps over all votes, in proportion to the model's weight: so the average's error is least."""
-        total = self.sweeps or min(400, max(24, SWEEPS_OF_VOTES // max(batch.V, 1)))
+        total = self.sweeps or min(400, max(24, SWEEPS_OF_VOTES // max(batch.V, batch.M * batch.K, 1)))
         sweeps = max(LEAST_SWEEPS, round(total * weight))
         return sample(
             batch,
@@ -203,7 +206,7 @@ def _in_words(weights: Mapping[str, float], scores: Mapping[str, float]) -> tupl
     ranked = sorted(weights.items(), key=lambda item: -item[1])
     average = ", ".join(f"{name} {weight:.0%}" for name, weight in ranked)
     if not scores:
-        return (f"average of {average}: too few votes to hold some out and weigh the models by them",)
+        return (f"average of {average}: no votes were held out to weigh the models by",)
     foretold = ", ".join(f"{name} {score:.3f}" for name, score in sorted(scores.items(), key=lambda item: -item[1]))
     return (
         f"average of {average}, weighed by how well each foretells votes that were held out",

@@ -51,7 +51,7 @@ def _from_frame(frame: Any, votes: Votes, shape: tuple[int, int, int]) -> Tensor
                 f"error_rates: {column} '{names.filter(codes.is_null())[0]}' is not among the votes' {axis.kind}"
             )
         places.append(torch.from_numpy(codes.to_numpy().astype("int64")))
-    p = torch.as_tensor(frame["p"].to_numpy(), dtype=torch.float64)
+    p = torch.tensor(frame["p"].to_numpy(), dtype=torch.float64)
     table = torch.zeros(shape, dtype=torch.float64).index_put_(tuple(places), p)
     return _checked(table)
 

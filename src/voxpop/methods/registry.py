@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +25,7 @@ class Entry:
     @property
     def name(self) -> str:
         """The name on the command line."""
-        return _KEBAB[self.python]
+        return re.sub("(?<=[a-z])(?=[A-Z])", "-", self.python).lower()
 
     def load(self) -> Any:
         return getattr(import_module(f"voxpop.methods.{self.module}"), self.python)
@@ -133,22 +134,6 @@ ENTRIES = (
         _can("gold", "iterative", "adds-up", "random"),
     ),
 )
-
-_KEBAB = {
-    "MajorityVote": "majority-vote",
-    "WeightedVote": "weighted-vote",
-    "ZeroBasedSkill": "zero-based-skill",
-    "DawidSkene": "dawid-skene",
-    "HierarchicalDawidSkene": "hierarchical-dawid-skene",
-    "OneCoin": "one-coin",
-    "ConfusionVector": "confusion-vector",
-    "GLAD": "glad",
-    "MACE": "mace",
-    "BayesGC": "bayes-gc",
-    "GibbsBCC": "gibbs-bcc",
-    "MeanField": "mean-field",
-    "BeliefPropagation": "belief-propagation",
-}
 
 METHODS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
 BY_CLASS: Mapping[str, Entry] = {entry.python: entry for entry in ENTRIES}

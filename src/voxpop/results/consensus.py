@@ -17,6 +17,7 @@ from voxpop.engines.outcome import Status
 from voxpop.errors import TooLarge
 from voxpop.numerics.simplex import first_best
 from voxpop.results.evidence import Evidence
+from voxpop.results.explain import class_columns, explain
 from voxpop.results.workers import counted_table, worker_frame
 from voxpop.votes import Votes
 
@@ -110,9 +111,9 @@ class Consensus:
         if self.table is None:
             raise TooLarge("the confusion matrices of so many workers and classes do not fit in memory")
         matrix = self.table[self.votes.workers.position(worker)]  # K,K
-        names = [str(c) for c in self.votes.classes]
         frame = pl.DataFrame({"truth": self.votes.classes.names})
-        return frame.with_columns(**{n: pl.Series(c.numpy()) for n, c in zip(names, matrix.unbind(1), strict=True)})
+        names = class_columns(self.votes.classes, frame.columns)
+        return frame.with_columns([pl.Series(n, c.numpy()) for n, c in zip(names, matrix.unbind(1), strict=True)])
 
     # -- why ------------------------------------------------------------------------------------
 
@@ -124,8 +125,6 @@ class Consensus:
         the log-odds of the belief. Where it does not ("left out"), a number is the change of the log-odds
         when this vote is left out and the workers are judged as before; the last row is what remains.
         """
-        from voxpop.results.explain import explain
-
         return explain(self, self.votes.tasks.position(task))
 
     # -- writing and showing --------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import torch
 from torch import Tensor
 
+from voxpop.errors import TooLarge
 from voxpop.results.evidence import ADDS_UP, LEFT_OUT
 
 if TYPE_CHECKING:
@@ -22,13 +24,14 @@ def explain(found: Consensus, task: int) -> pl.DataFrame:
     belief = found.belief[task]  # K
     total = against(belief.double().log()[None], own)[0]  # K
     if found.evidence is None:
-        said, how = torch.zeros(batch.V, votes.K), LEFT_OUT
-    else:
-        said = found.evidence.of_votes(batch, int(votes.offsets[task]), belief)
-        how = ADDS_UP if found.evidence.adds_up else LEFT_OUT
+        raise TooLarge(
+            "so many workers and classes that their confusion matrices were not kept: nothing to explain with"
+        )
+    said = found.evidence.of_votes(batch, int(votes.offsets[task]), belief)
+    how = ADDS_UP if found.evidence.adds_up else LEFT_OUT
     rows = against(said.double(), own)  # v,K
     known = found.gold is not None and int(found.gold[task]) >= 0
-    if how == ADDS_UP and found.evidence is not None and not known:
+    if how == ADDS_UP and not known:
         last, name = against(found.evidence.prior[None].double(), own)[0], "(prior)"
     else:
         last, name = total - rows.sum(0), "(gold)" if known else "(rest)"
@@ -40,7 +43,13 @@ def explain(found: Consensus, task: int) -> pl.DataFrame:
         }
     )
     columns = torch.cat([rows, last[None]]).unbind(1)
-    return frame.with_columns([pl.Series(str(n), c.numpy()) for n, c in zip(votes.classes, columns, strict=True)])
+    names = class_columns(votes.classes, frame.columns)
+    return frame.with_columns([pl.Series(n, c.numpy()) for n, c in zip(names, columns, strict=True)])
+
+
+def class_columns(classes: Iterable[Any], taken: Sequence[str]) -> list[str]:
+    """A column name for each class: its own, unless a column of that name is there already."""
+    return [f"class {name}" if str(name) in taken else str(name) for name in classes]
 
 
 def against(logs: Tensor, own: int) -> Tensor:
