@@ -24,7 +24,8 @@ def calibration() -> Iterator[str]:
     """Confidence minus accuracy, calibration error, and coverage of 90% intervals, on data from the model itself."""
     yield f"{PROBLEMS} crowds each of 200 tasks, 20 workers, 5 votes a task; workers from Dir(2, 1); points of 100."
     yield ""
-    yield "| crowd | K | method | accuracy | confidence - accuracy | belief - accuracy | calibration error | intervals cover |"
+    columns = ("crowd", "K", "method", "accuracy", "confidence - accuracy", "belief - accuracy", "calibration error")
+    yield "| " + " | ".join((*columns, "intervals cover")) + " |"
     yield "|---|---|---|---|---|---|---|---|"
     for kind, K in CROWDS:
         own = "one-coin" if kind == "one-coin" else "dirichlet"
@@ -58,9 +59,10 @@ def _row(kind: str, K: int, name: str, crowds: list, make: Callable) -> str:
     s, b, h = torch.cat(sure), torch.cat(believed), torch.cat(hit)
     from voxpop.results.scores import calibration_error
 
+    coverage = np.mean(np.concatenate(covered))
     return (
         f"| {kind} | {K} | {name} | {100 * h.mean():.1f} | {100 * (s.mean() - h.mean()):+.1f} | "
-        f"{100 * (b.mean() - h.mean()):+.1f} | {100 * calibration_error(s, h):.1f} | {100 * np.mean(np.concatenate(covered)):.1f}% |"
+        f"{100 * (b.mean() - h.mean()):+.1f} | {100 * calibration_error(s, h):.1f} | {100 * coverage:.1f}% |"
     )
 
 

@@ -71,18 +71,14 @@ def assign(rng: np.random.Generator, N: int, M: int, per_task: int) -> tuple[np.
     return np.repeat(np.arange(N), min(per_task, M)), worker
 
 
-def vote(
-    rng: np.random.Generator, task: np.ndarray, worker: np.ndarray, truth: np.ndarray, table: np.ndarray
-) -> Crowd:
+def vote(rng: np.random.Generator, task: np.ndarray, worker: np.ndarray, truth: np.ndarray, table: np.ndarray) -> Crowd:
     """Every worker answers through the row of their matrix."""
     cumulative = table[worker, truth[task]].cumsum(1)
     label = (cumulative < rng.random((len(task), 1)) * cumulative[:, -1:]).sum(1)
     return Crowd(task, worker, label, truth, table)
 
 
-def crowd(
-    seed: int, N: int = 30, M: int = 8, K: int = 3, per_task: int = 4, table: np.ndarray | None = None
-) -> Crowd:
+def crowd(seed: int, N: int = 30, M: int = 8, K: int = 3, per_task: int = 4, table: np.ndarray | None = None) -> Crowd:
     """A small crowd: classes alike, workers from Dir(2, 1) unless their matrices are given."""
     rng = np.random.default_rng(seed)
     table = dirichlet_tables(rng, M, K) if table is None else table
@@ -114,7 +110,9 @@ def all_truths(N: int, K: int) -> np.ndarray:
     return np.array(list(product(range(K), repeat=N)), dtype=int).reshape(-1, N)
 
 
-def posterior(log_weight: Callable[[np.ndarray], float], N: int, K: int, gold: dict[int, int] | None = None) -> np.ndarray:
+def posterior(
+    log_weight: Callable[[np.ndarray], float], N: int, K: int, gold: dict[int, int] | None = None
+) -> np.ndarray:
     """Marginals N,K of p(z) ~ exp(log_weight(z)) by summing over every z that agrees with the gold."""
     z = all_truths(N, K)
     for task, label in (gold or {}).items():

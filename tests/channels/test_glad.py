@@ -90,7 +90,7 @@ def test_the_line_search_never_lowers_any_part(seed: int) -> None:
 
 
 def test_at_the_end_the_gradient_of_the_likelihood_is_zero() -> None:
-    """The gradient of the bound that EM climbs, with the truths summed out by autograd: not the one that update uses."""
+    """The gradient of the bound that EM climbs, with the truths summed out by autograd, not as update has it."""
     c = crowd(3, N=30, M=8, K=3, per_task=5)
     batch, channel = c.votes.whole, SkillAndEase(rounds=6)
     model = Model(channel, Uniform())

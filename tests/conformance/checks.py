@@ -491,7 +491,9 @@ def it_is_frozen_and_equal_by_its_options(subject: Subject) -> None:
 def a_good_crowd_is_understood(subject: Subject) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = subject.make(seed=0).infer(GOOD.votes) if "iterative" in subject.can else subject.make().infer(GOOD.votes)
+        found = (
+            subject.make(seed=0).infer(GOOD.votes) if "iterative" in subject.can else subject.make().infer(GOOD.votes)
+        )
     right = (found.label.numpy() == GOOD.truth).mean()
     majority = (GOOD.votes.whole.counts().argmax(1).numpy() == GOOD.truth).mean()
     assert right >= max(0.9, majority - 0.02)

@@ -102,7 +102,7 @@ def test_prototypes_are_exact_on_trees(seed: int, gold: dict[int, int]) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_prototypes_with_zeros_are_exact_on_trees(seed: int) -> None:
-    """A worker who is never wrong, one who always says the last class, and one who guesses: -inf minus -inf must not occur."""
+    """One worker is never wrong, one always says the last class, one guesses: -inf minus -inf must not occur."""
     tables = np.array([np.eye(3), [[0, 0, 1]] * 3, [[0.5, 0.3, 0.2]] * 3])
     c = tree(seed, N=6, M=4, K=3)
     method = BeliefPropagation(workers_prior=torch.tensor(tables, dtype=torch.float32), tol=0, max_iter=25)
@@ -121,7 +121,9 @@ def test_prototypes_with_zeros_are_exact_on_trees(seed: int) -> None:
     ids=["dirichlet, 2 classes", "dirichlet, 3 classes", "two coins", "one coin, 3 classes"],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_named_priors_are_exact_on_trees_within_monte_carlo_error(prior: str, weight: object, K: int, seed: int) -> None:
+def test_named_priors_are_exact_on_trees_within_monte_carlo_error(
+    prior: str, weight: object, K: int, seed: int
+) -> None:
     """4,000 draws a worker: the error of a probability is about 1/(2 sqrt(4000)) = 0.008; allowed are 4 of these."""
     c = tree(seed, N=7 if K == 2 else 6, M=4, K=K)
     method = BeliefPropagation(workers_prior=prior, alpha=ALPHA, samples=4000, tol=0, max_iter=20)

@@ -69,7 +69,7 @@ def test_the_em_bound_is_the_log_posterior_summed_over_all_truths() -> None:
 
 
 def test_the_vb_bound_is_below_the_evidence_and_near_it() -> None:
-    """The evidence p(votes) by summing over all truths, the parameters integrated in closed form (a Polya distribution)."""
+    """The evidence p(votes) summed over all truths, the parameters integrated in closed form (Polya)."""
     gaps = []
     for seed in range(10):
         c = crowd(seed=seed, N=7, M=4, K=2, per_task=3)

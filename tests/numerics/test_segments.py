@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from voxpop.numerics.segments import PIECE, Segments, offsets_of, scatter_sum, s
 
 def by_loop(table: np.ndarray, index: np.ndarray, counts: list[int]) -> np.ndarray:
     ends = np.cumsum([0, *counts])
-    return np.stack([table[index[a:b]].sum(0) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+    return np.stack([table[index[a:b]].sum(0) for a, b in pairwise(ends)])
 
 
 @pytest.mark.parametrize(

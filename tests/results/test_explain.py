@@ -27,7 +27,9 @@ def test_rows_are_votes_and_the_prior_and_add_up_to_the_log_odds() -> None:
     frame = found.explain(7)
     assert frame.columns == ["worker", "vote", "how", "0", "1", "2"]
     assert frame["worker"].to_list()[-1] == "(prior)"
-    assert frame["vote"].to_list()[:-1] == [str(x) for x in CROWD.label[CROWD.task == 7][np.argsort(CROWD.worker[CROWD.task == 7])]]
+    assert frame["vote"].to_list()[:-1] == [
+        str(x) for x in CROWD.label[CROWD.task == 7][np.argsort(CROWD.worker[CROWD.task == 7])]
+    ]
     belief = found.belief[7].double().numpy()
     np.testing.assert_allclose(column_sums(frame), np.log(belief) - np.log(belief.max()), atol=1e-4)
 
@@ -75,7 +77,7 @@ def test_where_votes_do_not_add_up_it_says_so_and_what_remains(method: object) -
 
 
 def test_leaving_a_vote_out_of_the_shares() -> None:
-    """Two against one, weights 1, one pseudo vote spread over both classes: the change of the log-odds when each is left out."""
+    """Two against one, one pseudo vote spread over both classes: the change of the log-odds without each."""
     votes = Votes.from_arrays([0, 0, 0, 1, 1], [0, 1, 2, 0, 1], [0, 0, 1, 0, 1])
     frame = MajorityVote(soft=True).infer(votes).explain(0)
 

@@ -115,7 +115,7 @@ def test_repeats_are_dropped_for_the_commonest_label_the_first_class_on_a_tie() 
 
 
 def test_repeats_are_refused_by_name() -> None:
-    with pytest.raises(BadInput, match="worker 'a' voted .* on task 't'") as error:
+    with pytest.raises(BadInput, match=r"worker 'a' voted .* on task 't'") as error:
         Votes.from_frame(pl.DataFrame(REPEATED), repeats="error")
     assert len(error.value.problems) == 2
 

@@ -36,17 +36,16 @@ def last_line_end(block: bytes) -> int:
 
 def tidied(block: bytes, separator: bytes, fields: int) -> tuple[bytes, int] | None:
     """The block with plain line ends and no empty lines, and its number of rows; None where something is odd."""
-    if 0 in block or not _is_utf8(block):
+    if 0 in block or block.count(b'"') % 2 or not _is_utf8(block):
         return None
     quoted = QUOTE in block
     block = _tidied_quoted(block, separator) if quoted else _tidied_plain(block)
     data = np.frombuffer(block, np.uint8)
     marks = (data == NEWLINE) | (data == separator[0])
     if quoted:
-        inside = _inside(data)
-        if not block or inside[-1]:
+        if not block:
             return None
-        marks &= ~inside
+        marks &= ~_inside(data)
     ends = data[np.flatnonzero(marks)] == NEWLINE
     if ends.size % fields:
         return None

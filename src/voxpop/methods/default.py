@@ -37,9 +37,7 @@ FEW_VOTES = 20_000  # up to here every vote is held out once, in FOLDS parts; ab
 FOLDS = 5
 ENOUGH = 0.05  # a candidate with less weight than this is left out
 SETTLED = 1.1  # R-hat of a model's chain, where its ascent ran out of steps first
-SWEEPS_OF_VOTES = (
-    24_000_000  # votes (or parameters) to resample in all, between 24 and 400 sweeps, which the candidates share
-)
+SWEEPS_OF_VOTES = 24_000_000  # votes or parameters to resample: 24 to 400 sweeps that the candidates share
 LEAST_SWEEPS = 6  # of a candidate
 RICH_CELLS = 1 << 23  # of all confusion matrices together: with more, sampling them would take minutes
 
