@@ -27,12 +27,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Kind:
-    """A named crowd; ``workers`` and ``classes`` are how many it has unless told."""
+    """A named crowd; ``workers`` and ``classes`` are how many it has unless told.
+
+    ``crew`` says how many workers it has where that depends on (tasks, votes per task, options); ``workers`` is
+    then what it says for 1,000 tasks.
+    """
 
     name: str
     build: Callable[..., Crowd]
     workers: int = 50
     classes: int = 4
+    crew: Callable[[int, float | None, Mapping[str, Any]], int] | None = None
 
     @property
     def about(self) -> str:
@@ -45,8 +50,14 @@ class Kind:
         parameters = inspect.signature(self.build).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
-    def crowd(self, setting: Setting, options: Mapping[str, Any]) -> Crowd:
+    def check(self, options: Mapping[str, Any]) -> None:
         for name in options:
             if name not in self.options:
                 raise unknown("option", name, self.options, f"(of the kind '{self.name}')")
+
+    def size(self, tasks: int, votes_per_task: float | None, options: Mapping[str, Any]) -> int:
+        """How many workers it has unless told."""
+        return self.workers if self.crew is None else self.crew(tasks, votes_per_task, options)
+
+    def crowd(self, setting: Setting, options: Mapping[str, Any]) -> Crowd:
         return self.build(setting, **options)

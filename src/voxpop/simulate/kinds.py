@@ -3,6 +3,7 @@
 [Kim] Kim, Cho, Kim and Ok, "Robust Deep Learning from Crowds with Belief Propagation".
 [Cao] Cao, Xu, Kong and Wang, "Max-MIG: an Information Theoretic Approach for Joint Learning from Crowds".
 [DALC] "Deep Active Learning from targeted Crowds".
+[Li] Li, Huang and Chen, "Crowdsourcing Aggregation with Deep Bayesian Learning".
 [KOS] Karger, Oh and Shah 2011, "Iterative Learning for Reliable Crowdsourcing Systems".
 """
 
@@ -23,6 +24,7 @@ from voxpop.simulate.checks import at_least, chance, right_wrong
 from voxpop.simulate.copying import Copying
 from voxpop.simulate.crowd import Crowd
 from voxpop.simulate.kind import Kind, Setting
+from voxpop.simulate.seniors import crew, seniors
 
 Alpha = tuple[float, float]  # right, wrong
 STYLES = ("uniform", "constant", "marginal")
@@ -45,10 +47,21 @@ def dirichlet(s: Setting, *, alpha: Alpha = (2.0, 1.0)) -> Crowd:
     return Crowd.of(("worker", tables.dirichlet_rows(s.workers, s.classes, right_wrong(alpha), s.rng)))
 
 
-def regular(s: Setting, *, alpha: Alpha = (2.0, 1.0)) -> Crowd:
-    """One-coin workers on a regular graph: 3 votes a task, and as many tasks for every worker."""
-    workers = tables.one_coin(s.workers, s.classes, right_wrong(alpha), s.rng)
-    return Crowd.of(("worker", workers), assignment=Regular(3))  # [Kim] section 4.1
+def regular(s: Setting, *, alpha: Alpha = (2.0, 1.0), spammers: int = 0) -> Crowd:
+    """One-coin workers on a regular graph, 3 votes a task and 4 tasks a worker; spammers label everything on top."""
+    bad = min(int(at_least("spammers", spammers, 0)), s.workers)
+    return Crowd.of(
+        ("worker", tables.one_coin(s.workers - bad, s.classes, right_wrong(alpha), s.rng)),
+        ("spammer", tables.uniform_spammers(bad, s.classes)),
+        assignment=Regular(3),
+        reach=_last(s.workers, bad, 1.0),
+    )  # [Kim] section 4.1
+
+
+def _regular_crew(tasks: int, votes_per_task: float | None, options: Mapping[str, Any]) -> int:
+    """Four tasks a worker, and the spammers."""
+    votes = tasks * (3 if votes_per_task is None else votes_per_task)
+    return max(1, int(votes // 4)) + int(at_least("spammers", options.get("spammers", 0), 0))
 
 
 def sparse(s: Setting, *, alpha: Alpha = (4.0, 1.0)) -> Crowd:
@@ -185,6 +198,15 @@ def copies(
     )  # [Cao] case 4.3
 
 
+def partly_observed(s: Setting, *, fraction: float = 1.0, f1: tuple[float, float] = (0.7, 0.8)) -> Crowd:
+    """Workers with an F1 score between two bounds on everything, of whose votes a fraction is observed (9 workers)."""
+    low, high = (chance("f1", bound) for bound in f1)
+    score = low + (high - low) * torch.rand(s.workers, generator=s.rng)  # M
+    return Crowd.of(
+        ("worker", tables.from_f1(score, s.prior)), assignment=Complete(chance("fraction", fraction))
+    )  # [Li] section 4
+
+
 def one_expert(s: Setting) -> Crowd:
     """One worker is always right, one guesses, and all the others copy the guess, on every task."""
     source = torch.full((s.workers,), 1).index_fill_(0, torch.arange(min(2, s.workers)), -1)
@@ -262,7 +284,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind("one-coin", one_coin),
             Kind("two-coin", two_coin),
             Kind("dirichlet", dirichlet),
-            Kind("regular", regular, workers=750, classes=2),
+            Kind("regular", regular, workers=750, classes=2, crew=_regular_crew),
             Kind("sparse", sparse, classes=15),
             Kind("biased", biased),
             Kind("class-experts", class_experts),
@@ -276,6 +298,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind("adversaries", adversaries),
             Kind("naive-majority", naive_majority, workers=10),
             Kind("copies", copies),
+            Kind("seniors", seniors, workers=5, classes=2, crew=crew),
+            Kind("partly-observed", partly_observed, workers=9, classes=2),
             Kind("one-expert", one_expert, workers=101, classes=2),
             Kind("believable", believable),
         )

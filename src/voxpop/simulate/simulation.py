@@ -85,7 +85,8 @@ def _vote(
     assignment: str | Assignment | None,
     options: Mapping[str, Any],
 ) -> Simulated:
-    workers = kind.workers if workers is None else workers
+    kind.check(options)
+    workers = kind.size(truth.numel(), votes_per_task, options) if workers is None else workers
     if workers < 1:
         raise BadOption(f"workers={workers} is too few; give 1 or more")
     setting = Setting(truth.numel(), workers, prior.numel(), prior, generator(seed, "workers"))

@@ -16,6 +16,14 @@ def from_accuracy(right: Tensor) -> Tensor:
     return tables  # M,K,K
 
 
+def from_f1(score: Tensor, prior: Tensor) -> Tensor:
+    """Workers (M) whose precision and recall of the second of two classes are both their score; else their accuracy."""
+    right = score[:, None].repeat(1, prior.numel())  # M,K
+    if prior.numel() == 2:
+        right[:, 0] = 1 - (prior[1] * (1 - score) / prior[0].clamp_min(1e-6)).clamp_max(1)  # as many false as missed
+    return from_accuracy(right)
+
+
 def one_coin(M: int, K: int, alpha: tuple[float, float], generator: torch.Generator) -> Tensor:
     """One accuracy a worker, from Beta(right, wrong)."""
     return from_accuracy(_beta((M, 1), alpha, generator).expand(M, K))

@@ -1,0 +1,1 @@
+"""The papers' experiments on data at hand."""
