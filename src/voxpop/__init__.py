@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from voxpop.engines.outcome import Status
     from voxpop.errors import BadInput, BadOption, DataWarning, RunFailed, TooLarge, UnknownName, VoxError, VoxWarning
     from voxpop.io import read
+    from voxpop.learn.learner import Learner, NotFitted
     from voxpop.methods.bayes_gc import BayesGC
     from voxpop.methods.belief_propagation import BeliefPropagation
     from voxpop.methods.coins import ConfusionVector, OneCoin
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from voxpop.methods.gibbs_bcc import GibbsBCC
     from voxpop.methods.glad import GLAD
     from voxpop.methods.hierarchical import HierarchicalDawidSkene
+    from voxpop.methods.learning.aggnet import AggNet
     from voxpop.methods.mace import MACE
     from voxpop.methods.majority import MajorityVote
     from voxpop.methods.mean_field import MeanField
-    from voxpop.methods.registry import METHODS, make
+    from voxpop.methods.registry import LEARNERS, METHODS, make
     from voxpop.methods.weighted import WeightedVote, ZeroBasedSkill
     from voxpop.results import Consensus, load, plots
     from voxpop.simulate import simulate
@@ -43,7 +45,10 @@ _WHERE = {
     "Status": "engines.outcome",
     "read": "io",
     "consensus": "methods.default",
+    "LEARNERS": "methods.registry",
+    "Learner": "learn.learner",
     "METHODS": "methods.registry",
+    "NotFitted": "learn.learner",
     "make": "methods.registry",
     "Consensus": "results",
     "load": "results",

@@ -57,6 +57,11 @@ def pair_above(low: float) -> Rule:
     )
 
 
+def optional(rule: Rule) -> Rule:
+    """Or nothing at all."""
+    return Rule(lambda v: v is None or rule.test(v), f"{rule.words}, or none")
+
+
 def anything() -> Rule:
     return Rule(lambda _: True, "anything")
 
@@ -71,18 +76,27 @@ class WithOptions:
     """A frozen bag of options that checks them when it is made."""
 
     def __post_init__(self) -> None:
-        problems = []
-        for spec in fields(self):
-            rule = spec.metadata.get("rule")
-            value = getattr(self, spec.name)
-            if rule is not None and not rule.test(value):
-                problems.append(f"{type(self).__name__}: {spec.name} is {value!r}; it must be {rule.words}")
-        if problems:
-            raise BadOption(*problems)
+        check_options(self)
 
     def plain(self) -> dict[str, Any]:
-        """Options as JSON can hold them; tensors and functions by their kind."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return plain(self)
+
+
+def check_options(bag: Any) -> None:
+    """Every option of a dataclass against its rule; all problems at once."""
+    problems = []
+    for spec in fields(bag):
+        rule = spec.metadata.get("rule")
+        value = getattr(bag, spec.name)
+        if rule is not None and not rule.test(value):
+            problems.append(f"{type(bag).__name__}: {spec.name} is {value!r}; it must be {rule.words}")
+    if problems:
+        raise BadOption(*problems)
+
+
+def plain(bag: Any) -> dict[str, Any]:
+    """Options as JSON can hold them; tensors and functions by their kind."""
+    return {f.name: _plain(getattr(bag, f.name)) for f in fields(bag)}
 
 
 def _plain(value: Any) -> Any:

@@ -129,14 +129,13 @@ def test_a_prediction_is_the_truths_prediction_through_the_table(name: str) -> N
     torch.testing.assert_close(found.sum(1), torch.ones(batch.V))
 
 
-@pytest.mark.parametrize("name", [n for n in CHANNELS if n != "skill and ease"])
-def test_accuracy_is_the_diagonal_weighed_by_the_classes(name: str) -> None:
-    channel, _, _, theta = fitted(name)
-    share = torch.tensor([0.5, 0.3, 0.2])
-    table = channel.table(theta)
-    assert table is not None
-    expected = (table.diagonal(dim1=1, dim2=2) * share).sum(1).double()
-    torch.testing.assert_close(channel.accuracy(theta, share).double(), expected, atol=1e-6, rtol=1e-5)
+@pytest.mark.parametrize("name", SAMPLED)
+def test_right_votes_are_those_whose_own_label_is_believed(name: str) -> None:
+    channel, batch, belief, _ = fitted(name)
+    expected = torch.zeros(batch.M, dtype=torch.float64)
+    for task, worker, label in zip(batch.task, batch.worker, batch.label, strict=True):
+        expected[worker] += belief[task, label]
+    torch.testing.assert_close(channel.right(channel.stats(batch, belief)), expected)
 
 
 @pytest.mark.parametrize("name", CHANNELS)

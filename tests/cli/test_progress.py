@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress as Bars
 
-from voxpop.cli.progress import Stages, progress
+from voxpop.engines.bars import Stages, progress
 from voxpop.engines.events import Progress, emit
 
 

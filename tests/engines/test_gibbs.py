@@ -116,7 +116,7 @@ def test_learned_classes_equal_enumeration() -> None:
 
 
 def test_the_workers_posterior_equals_enumeration() -> None:
-    """With every truth known, a worker's accuracy is a Beta distribution: its mean and its 5% and 95% points."""
+    """With every truth known, a worker's accuracy is Beta(1 + right, 1 + wrong): its mean, its 5% and 95% points."""
     from scipy import stats
 
     c = crowd(8, N=12, M=2, K=2, per_task=2)
@@ -124,7 +124,7 @@ def test_the_workers_posterior_equals_enumeration() -> None:
     drawn = run(c, Coin(2, True, 2.0, 1.0, variational=True), {}, sweeps=200, gold=gold)
     for w in range(c.M):
         hit = (c.label == c.truth[c.task])[c.worker == w]
-        beta = stats.beta(2 + hit.sum(), 1 + (~hit).sum())
+        beta = stats.beta(1 + hit.sum(), 1 + (~hit).sum())
         found = drawn.accuracy[:, w :: c.M].ravel().numpy()
         assert found.mean() == pytest.approx(beta.mean(), abs=0.006)
         np.testing.assert_allclose(np.quantile(found, [0.05, 0.95]), beta.ppf([0.05, 0.95]), atol=0.012)

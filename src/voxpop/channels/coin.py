@@ -87,6 +87,8 @@ class Coin(TabulatedChannel):
         return self._theta(right, right.log(), torch.log1p(-right))
 
     def _theta(self, right: Tensor, log_right: Tensor, log_wrong: Tensor) -> Theta:
+        if self.classes == 1:  # nothing can be wrong
+            log_right = torch.zeros_like(log_right)
         each = log_wrong - math.log(max(self.classes - 1, 1))
         return {"right": right, "log_right": log_right.float(), "log_wrong": each.float()}
 
@@ -108,6 +110,6 @@ def coin_table(right: Tensor, classes: int) -> Tensor | None:
     M = right.shape[0]
     if not table_fits(M, classes):
         return None
-    right = right.float().expand(M, classes)
+    right = right.float().expand(M, classes) if classes > 1 else right.new_ones(M, 1).float()
     out = ((1 - right) / max(classes - 1, 1))[:, :, None].repeat(1, 1, classes)
     return out.diagonal_scatter(right, dim1=1, dim2=2)

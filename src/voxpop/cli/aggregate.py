@@ -14,9 +14,9 @@ from voxpop.cli.choosing import DEFAULT, chosen_method, method_names
 from voxpop.cli.errors import say
 from voxpop.cli.outputs import STDOUT, Outputs
 from voxpop.cli.paths import FileOption
-from voxpop.cli.progress import progress
 from voxpop.cli.show import console, printing, to_json
 from voxpop.cli.summary import document, in_words, show_summary
+from voxpop.engines.bars import progress
 from voxpop.errors import BadOption
 
 if TYPE_CHECKING:

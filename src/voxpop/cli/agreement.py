@@ -8,8 +8,8 @@ import typer
 
 from voxpop.cli import reading as r
 from voxpop.cli.checks import checked
-from voxpop.cli.progress import progress
 from voxpop.cli.show import console, printing, show_json, show_table
+from voxpop.engines.bars import progress
 
 if TYPE_CHECKING:
     from voxpop.audit import Agreement

@@ -28,7 +28,7 @@ def method_class(name: str) -> type[Any]:
         from voxpop.methods.default import Default
 
         return Default
-    found: type[Any] = find(name).load()
+    found: type[Any] = find(name, METHODS).load()
     return found
 
 

@@ -13,8 +13,8 @@ from voxpop.cli.checks import checked
 from voxpop.cli.errors import say
 from voxpop.cli.outputs import Tables
 from voxpop.cli.paths import FileArgument, FileOption
-from voxpop.cli.progress import progress
 from voxpop.cli.reading import check_source, say_dropped, source_names
+from voxpop.engines.bars import progress
 
 
 class ListsSources(TyperCommand):

@@ -9,8 +9,8 @@ import typer
 
 from voxpop.cli.outputs import Outputs
 from voxpop.cli.paths import FileOption
-from voxpop.cli.progress import progress
 from voxpop.cli.show import console, printing
+from voxpop.engines.bars import progress
 
 
 def demo(

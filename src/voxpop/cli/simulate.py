@@ -12,9 +12,9 @@ import typer
 from voxpop.cli.checks import checked
 from voxpop.cli.outputs import Tables
 from voxpop.cli.paths import FileOption
-from voxpop.cli.progress import progress
 from voxpop.cli.settings import settings
 from voxpop.cli.show import as_option, console, plain, printing, show_json, show_table
+from voxpop.engines.bars import progress
 from voxpop.errors import BadOption, unknown
 
 if TYPE_CHECKING:

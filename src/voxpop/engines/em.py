@@ -92,6 +92,17 @@ def moved(new: Tensor, old: Tensor) -> float:
     )
 
 
+def settle(batch: Batch, model: Model, belief: Tensor, rounds: int = 200) -> Theta:
+    """The parameters that a belief leads to, also where one update of the channel only moves towards them."""
+    stats = model.channel.stats(batch, belief)
+    theta = model.channel.update(stats, None)
+    for _ in range(rounds):
+        before, theta = theta, model.channel.update(stats, theta)
+        if all(torch.allclose(theta[name], before[name]) for name in theta):
+            break
+    return theta
+
+
 def fit(
     batch: Batch, model: Model, belief: Tensor, *, max_iter: int, tol: float, stage: str, theta: Theta | None = None
 ) -> Run[State]:

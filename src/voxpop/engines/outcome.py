@@ -12,6 +12,7 @@ class Status(Enum):
     OUT_OF_STEPS = "out of steps"
     DEGENERATE = "degenerate"
     EXACT = "exact"
+    TRAINED = "trained"
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -22,4 +23,5 @@ _SENTENCES = {
     Status.OUT_OF_STEPS: "stopped before it converged: raise max_iter or tol",
     Status.DEGENERATE: "collapsed: the votes name several classes, the answer only one; use consensus(votes)",
     Status.EXACT: "computed in one pass",
+    Status.TRAINED: "trained: for the epochs that were asked for, or that held-out votes chose",
 }

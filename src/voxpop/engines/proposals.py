@@ -72,6 +72,6 @@ def _tables(prior: WorkerPrior, log_rows: Tensor) -> Tensor:
     if prior.kind == "dirichlet":
         return p.transpose(2, 3)
     M, S = p.shape[:2]
-    table = coin_table(p[..., 0].reshape(M * S, -1), prior.classes)
+    table = coin_table(p[..., 0].reshape(M * S, p.shape[2]), prior.classes)
     assert table is not None
     return table.transpose(1, 2).reshape(M, S, prior.classes, prior.classes)

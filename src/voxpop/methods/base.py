@@ -96,6 +96,8 @@ class Ascent(Iterative):
         runs = []
         for number, belief in enumerate(beliefs_to_start(votes, model.gold, self.start, self.starts, self.seed)):
             theta = self.first_theta(votes) if number == 0 else None
+            if number == 0 and theta is None and self.start is not None:
+                theta = em.settle(batch, model, belief.to(self.device))
             runs.append(
                 em.fit(
                     batch,

@@ -47,7 +47,8 @@ class GibbsBCC(Iterative):
         )
         assert drawn.table is not None
         table, belief = drawn.table.cpu(), drawn.belief.cpu()
-        status = Status.CONVERGED if drawn.r_hat <= 1 + self.tol else Status.OUT_OF_STEPS
+        agree = self.tol > 0 and drawn.r_hat <= 1 + self.tol
+        status = Status.CONVERGED if agree else Status.OUT_OF_STEPS
         return self.consensus(
             votes,
             belief,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from voxpop.errors import unknown
+from voxpop.errors import UnknownName, unknown
 
 
 @dataclass(frozen=True)
@@ -135,16 +135,33 @@ ENTRIES = (
     ),
 )
 
+# those that learn a classifier from features and votes; their ``can`` says which of their checks apply
+LEARNING = (
+    Entry(
+        "AggNet",
+        "learning.aggnet",
+        "a confusion matrix per worker and a network, by EM",
+        "Albarqouni et al. 2016",
+        "1-6",
+        _can("bound", "table"),
+    ),
+)
+
 METHODS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
-BY_CLASS: Mapping[str, Entry] = {entry.python: entry for entry in ENTRIES}
+LEARNERS: Mapping[str, Entry] = {entry.name: entry for entry in LEARNING}
+BY_CLASS: Mapping[str, Entry] = {entry.python: entry for entry in (*ENTRIES, *LEARNING)}
 
 
-def find(name: str) -> Entry:
-    """The entry of a method by either of its names."""
-    entry = METHODS.get(name) or BY_CLASS.get(name)
-    if entry is None:
-        raise unknown("method", name, METHODS, "'voxpop methods' lists them")
-    return entry
+def find(name: str, among: Mapping[str, Entry] | None = None) -> Entry:
+    """The entry of a method by either of its names, among those that infer, or those that learn, or all."""
+    known = {**METHODS, **LEARNERS} if among is None else among
+    entry = known.get(name) or next((e for e in known.values() if e.python == name), None)
+    if entry is not None:
+        return entry
+    if name in LEARNERS or name in METHODS:
+        right = "'voxpop learn' and fit(X, votes)" if name in LEARNERS else "'voxpop aggregate' and infer(votes)"
+        raise UnknownName(f"{name} is a method for {right}, which this is not; 'voxpop methods' lists them all")
+    raise unknown("method", name, known, "'voxpop methods' lists them")
 
 
 def make(name: str, **options: Any) -> Any:

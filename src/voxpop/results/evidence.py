@@ -44,12 +44,16 @@ class Evidence:
 
     form: str
     theta: Theta
-    prior: Tensor  # K
+    prior: Tensor  # K; or N,K where a classifier of the features says it
 
     @classmethod
     def of_channel(cls, channel: Channel, theta: Theta, prior: Tensor) -> Evidence:
         form = {Coin: "coin", Spamming: "spam", SkillAndEase: "skill-and-ease"}.get(type(channel), "table")
         return cls(form, {name: theta[name].detach().cpu() for name in _NEEDED[form]}, prior.detach().cpu())
+
+    def prior_of(self, task: int) -> tuple[Tensor, str]:
+        """log p(class) of a task before its votes (K), and who says so."""
+        return (self.prior, "(prior)") if self.prior.dim() == 1 else (self.prior[task], "(features)")
 
     @property
     def adds_up(self) -> bool:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from voxpop.results.consensus import Consensus
 
 
+CERTAIN = 1000.0  # nats: what a vote says at most; a probability of zero would say more than can be added up
+
+
 def explain(found: Consensus, task: int) -> pl.DataFrame:
     """One row a vote, and one for the prior or the rest."""
     votes = found.votes
@@ -29,10 +32,11 @@ def explain(found: Consensus, task: int) -> pl.DataFrame:
         )
     said = found.evidence.of_votes(batch, int(votes.offsets[task]), belief)
     how = ADDS_UP if found.evidence.adds_up else LEFT_OUT
-    rows = against(said.double(), own)  # v,K
+    rows = against(said.double(), own).clamp(-CERTAIN, CERTAIN)  # v,K
     known = found.gold is not None and int(found.gold[task]) >= 0
     if how == ADDS_UP and not known:
-        last, name = against(found.evidence.prior[None].double(), own)[0], "(prior)"
+        prior, name = found.evidence.prior_of(task)
+        last = against(prior[None].double(), own)[0]
     else:
         last, name = total - rows.sum(0), "(gold)" if known else "(rest)"
     frame = pl.DataFrame(

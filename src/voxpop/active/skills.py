@@ -1,0 +1,73 @@
+"""What we know of workers whose votes were counted right or wrong, and how to choose between the good and the unknown.
+
+[Ag12] Agrawal, Goyal 2012, Thompson sampling; [Ka12] Kaufmann, Cappe, Garivier 2012, "On Bayesian upper confidence
+bounds"; the schedule of epsilon is that of paper 003, active crowdsourcing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from voxpop.numerics import dirichlet
+from voxpop.numerics.seeds import generator
+
+STRENGTH = (2.0, 200.0)  # how many votes the crowd's average may weigh for one worker
+SCHEDULE = ((100, 0.5), (1000, 0.05))  # up to this vote, this chance to explore; the last stands from then on
+
+
+@dataclass(frozen=True)
+class Skills:
+    """Each worker's chance of being right: Beta(a, b)."""
+
+    a: Tensor  # M
+    b: Tensor  # M
+
+    @classmethod
+    def of_counts(cls, right: Tensor, wrong: Tensor) -> Skills:
+        """Expected numbers of right and wrong votes, added to a prior that is the spread of the crowd's own skills.
+
+        So a worker without votes is taken for one of this crowd. The prior has the crowd's mean, and its
+        strength comes from how much more the shares of right votes vary than chance explains (moments).
+        """
+        right, wrong = right.double(), wrong.double()
+        votes = right + wrong  # M
+        mean = (right.sum() + 1) / (votes.sum() + 2)
+        spread = mean * (1 - mean)
+        known = votes > 0
+        share = right[known] / votes[known]
+        between = (share - mean).square().mean() - (spread / votes[known]).mean() if known.sum() > 1 else spread / 3
+        strength = (spread / between.clamp_min(1e-12) - 1).clamp(*STRENGTH)
+        return cls(right + mean * strength, wrong + (1 - mean) * strength)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.a / (self.a + self.b)).float()  # M
+
+    def thompson(self, seed: int, step: int) -> Tensor:
+        """A draw for each worker: who may be good gets a chance in proportion ([Ag12]). M."""
+        rng = generator(seed, "thompson", step)
+        return dirichlet.sample(torch.stack([self.a, self.b], 1), rng)[:, 0].float()
+
+    def upper(self, step: int) -> Tensor:
+        """The quantile 1 - 1/step of each worker's Beta: doubt counts in a worker's favour ([Ka12]). M."""
+        from scipy.special import betaincinv  # type: ignore[import-untyped]
+
+        level = 1 - 1 / max(step, 2)
+        return torch.from_numpy(betaincinv(self.a.double().numpy(), self.b.double().numpy(), level)).float()
+
+
+def exploration(step: int, schedule: tuple[tuple[int, float], ...] = SCHEDULE) -> float:
+    """The chance that vote number ``step`` (from 1) goes to a worker at random."""
+    for until, epsilon in schedule:
+        if step <= until:
+            return epsilon
+    return schedule[-1][1]
+
+
+def explored(count: int, step: int, seed: int) -> int:
+    """How many of ``count`` votes from number ``step`` on go to workers at random."""
+    chance = torch.tensor([exploration(step + place) for place in range(count)])
+    return int((torch.rand(count, generator=generator(seed, "explore", step)) < chance).sum())

@@ -1,0 +1,69 @@
+"""From a trained objective to a Consensus, and to forecasts from data and votes together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from voxpop.engines.loop import Info
+from voxpop.engines.outcome import Status
+from voxpop.learn.data import Data
+from voxpop.learn.loop import Epoch, in_batches
+from voxpop.learn.objective import Objective, asking
+from voxpop.learn.rows import Rows
+from voxpop.learn.targets import on_axes
+from voxpop.results import Consensus, Evidence
+from voxpop.votes import Axis
+
+
+def conclude(
+    name: str,
+    objective: Objective,
+    data: Data,
+    history: Sequence[Epoch],
+    notes: tuple[str, ...],
+    options: Mapping[str, Any],
+) -> Consensus:
+    """What the network and the crowd together make of the training tasks, known truths in place."""
+    belief, prior = combined(objective, data)
+    if data.gold is not None:
+        known = data.gold >= 0
+        belief[known] = torch.nn.functional.one_hot(data.gold[known], data.votes.K).float()
+    table = objective.table()
+    evidence = None
+    log = objective.log_table()
+    if log is not None:
+        evidence = Evidence("table", {"log": log.transpose(1, 2).float().contiguous()}, prior)
+    return Consensus(
+        data.votes,
+        belief,
+        name,
+        Status.TRAINED,
+        history=tuple(Info(-epoch.loss if epoch.bound is None else epoch.bound) for epoch in history),
+        options=options,
+        fitted_table=None if table is None else table.float(),
+        evidence=evidence,
+        notes=notes,
+        gold=data.gold,
+    )
+
+
+def combined(objective: Objective, data: Data) -> tuple[Tensor, Tensor]:
+    """Belief of all tasks from data and votes, and the log of what the data alone say: N,K each."""
+    both, alone = [], []
+    with asking(objective):
+        for x, parcel in in_batches(data, torch.device("cpu")):
+            both.append(objective.combine(x, parcel.batch))
+            alone.append(objective.prior_of(x))
+    return torch.cat(both), torch.cat(alone)
+
+
+def forecast(objective: Objective, rows: Rows, y: Any, workers: Axis, classes: Axis) -> np.ndarray[Any, Any]:
+    """p(class) of rows by the classifier and their votes together: n,K."""
+    data = Data(rows, on_axes(y, rows, workers, classes))
+    belief = combined(objective, data)[0].double()
+    return (belief / belief.sum(1, keepdim=True)).numpy()

@@ -1,0 +1,110 @@
+"""How long to train, and which of several variants, by the likelihood of held-out votes: no truth is used.
+
+All votes of some tasks are held out, so that what is judged is the classifier on tasks it has never seen:
+p(label) = sum over truths of p(truth | x) p(label | worker, truth). Small data are held out in parts, each
+once; large data only so much as is needed to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from voxpop.engines.events import emit
+from voxpop.learn.data import Data
+from voxpop.learn.loop import Settings, Training, in_batches
+from voxpop.learn.objective import Objective, asking
+from voxpop.numerics.seeds import generator
+
+FEW_VOTES = 20_000  # up to here every task is held out once, in FOLDS parts; above, one part of about so many votes
+FOLDS = 5
+SHARE = 0.2
+LIMIT = 100  # epochs at most
+PATIENCE = 10  # epochs without a better one before it stops
+
+Maker = Callable[[Data], Objective]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and what it was chosen by."""
+
+    name: str
+    epochs: int
+    foretold: float  # mean log probability of a held-out vote at that epoch
+    curve: tuple[float, ...]  # the same after each epoch
+    score: float  # what variants were compared by
+
+
+def parts(data: Data, seed: int) -> list[Tensor]:
+    """Which tasks are held out together: positions. Tasks without votes and of known truth are not."""
+    some = data.batch.votes_per_task > 0
+    if data.known is not None:
+        some &= data.known < 0
+    tasks = data.positions[some]
+    if tasks.numel() < 10:
+        return []
+    order = tasks[torch.randperm(tasks.numel(), generator=generator(seed, "held out tasks"))]
+    if data.batch.V <= FEW_VOTES:
+        return list(torch.tensor_split(order, FOLDS))
+    share = min(SHARE, FEW_VOTES / data.batch.V)
+    return [order[: max(1, round(share * order.numel()))]]
+
+
+def choose(makers: Mapping[str, Maker], data: Data, settings: Settings, *, epochs: int | None) -> Choice | None:
+    """The variant that foretells held-out votes best, and after how many epochs (all of them where given)."""
+    held = parts(data, settings.seed)
+    if not held:
+        return None
+    tried = [_try(name, make, data, held, settings, epochs) for name, make in makers.items()]
+    return max(tried, key=lambda choice: choice.score)  # of equals the first
+
+
+def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: Settings, epochs: int | None) -> Choice:
+    limit = epochs or LIMIT
+    runs = [(_training(make, data, part, settings, limit), data.part(part.sort().values)) for part in held]
+    curve: list[float] = []
+    scores: list[float] = []
+    for number in range(limit):
+        for training, _ in runs:
+            training.epoch()
+        found = [_foretold(training, hidden) for training, hidden in runs]
+        sums = torch.tensor(found, dtype=torch.float64).sum(0)
+        curve.append(float(sums[0] / sums[1]))
+        scores.append(float(sums[2] / sums[3]))
+        emit(f"held-out votes, {name}", number + 1, limit, curve[-1])
+        if epochs is None and number - _best(scores) >= PATIENCE:
+            break
+    best = len(curve) - 1 if epochs else _best(scores)
+    return Choice(name, best + 1, curve[best], tuple(curve), scores[best])
+
+
+def _best(values: Sequence[float]) -> int:
+    return max(range(len(values)), key=lambda i: values[i])
+
+
+def _training(make: Maker, data: Data, hidden: Tensor, settings: Settings, limit: int) -> Training:
+    out = torch.zeros(data.votes.N, dtype=torch.bool)
+    out[hidden] = True
+    rest = data.part(data.positions[~out[data.positions]])
+    return Training(make(rest), rest, settings, limit)
+
+
+def _foretold(training: Training, hidden: Data) -> tuple[float, float, float, float]:
+    """Sum of the log probabilities of the hidden votes and their number; of what variants are compared by, likewise."""
+    objective, device = training.objective, training.fabric.device
+    logs, scores, counts = 0.0, 0.0, [0, 0]
+    with asking(objective):
+        for x, parcel in in_batches(hidden, device):
+            log, score = objective.foretell(x, parcel.batch), objective.score(x, parcel.batch)
+            logs, scores = logs + float(log.double().sum()), scores + float(score.double().sum())
+            counts = [counts[0] + log.numel(), counts[1] + score.numel()]
+    return logs, counts[0], scores, counts[1]
+
+
+def described(choice: Choice) -> str:
+    name = f"{choice.name}, " if choice.name else ""
+    return f"{name}{choice.epochs} epochs: the mean log probability of a held-out vote was {choice.foretold:.3f}"

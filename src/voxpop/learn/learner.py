@@ -1,0 +1,212 @@
+"""Learners: scikit-learn estimators whose ``y`` are votes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from torch import Tensor, nn
+
+from voxpop.engines.events import emit, listening
+from voxpop.errors import BadInput, VoxError
+from voxpop.learn import held_out
+from voxpop.learn.data import Data
+from voxpop.learn.finish import conclude, forecast
+from voxpop.learn.loop import Settings, Training, seeded
+from voxpop.learn.networks import network
+from voxpop.learn.objective import Objective, asking
+from voxpop.learn.rows import Rows, rows_of
+from voxpop.learn.targets import votes_of
+from voxpop.options import above, anything, at_least, check_options, one_of, option, optional, plain, whole
+from voxpop.votes import Votes
+
+
+class NotFitted(VoxError, NotFittedError):  # type: ignore[misc]
+    """Something was asked of a learner that has not learned yet."""
+
+
+Variants = Mapping[str, Mapping[str, Any]]  # a name in words -> the options that differ
+
+
+@dataclass(repr=False, eq=False)
+class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Trains a classifier on votes; ``fit(X, votes)``, with a row of X for each task, in the order of votes.tasks."""
+
+    model: Any = option("mlp", anything(), "the network: linear, mlp, mlp:100 (hidden units), cnn, resnet, or a Module")
+    epochs: int | None = option(None, optional(whole(1)), "passes over the tasks; none: held-out votes decide")
+    batch_size: int = option(64, whole(1), "tasks in a batch")
+    lr: float = option(1e-3, above(0), "learning rate of Adam")
+    device: str = option("cpu", anything(), "where to compute: cpu, cuda, cuda:1, ...")
+    progress: Any = option(False, anything(), "true: a bar on stderr; or a function that is told of every step")
+    seed: int = option(0, whole(0), "seed of everything random")
+    weight_decay: float = option(0.0, at_least(0), "L2 penalty on all weights")
+    schedule: str = option("constant", one_of("constant", "cosine"), "how the learning rate goes over the epochs")
+    class_weight: Any = option(None, anything(), "balanced, or class -> weight; none: all classes alike")
+    precision: str = option(
+        "32-true", one_of("32-true", "bf16-mixed", "16-mixed"), "of the network's passes: 32-true, bf16-mixed, 16-mixed"
+    )
+    checkpoint: Any = option(None, anything(), "a file that is written after each epoch and gone on from after a kill")
+
+    # -- what a method says ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        """The method itself: what is minimised, around a fresh network."""
+
+    def variants(self, data: Data) -> Variants:
+        """Options that held-out votes choose among; none unless a method has some."""
+        return {}
+
+    # -- learning ---------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
+        """Learn from features and votes. ``y``: Votes, a matrix tasks x workers (-1 or NaN: no vote), or labels of one.
+
+        ``gold`` (task -> label, or a frame): known truths of some tasks.
+        """
+        check_options(self)
+        rows = self._rows_to_fit(X, y)
+        votes = votes_of(y, rows)
+        data = Data(rows, votes, votes.gold(gold))
+        if votes.V == 0 and data.gold is None:
+            raise BadInput("there are no votes and no gold: nothing to learn from")
+        with self._listening():
+            chosen, choice = self._chosen(data)
+            objective, history = chosen._train(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
+        self.axes_ = (votes.workers, votes.classes)
+        self.classes_ = votes.classes.names.to_numpy()
+        self.objective_ = objective.cpu().eval()
+        self.model_ = objective.classifier().eval()
+        self.history_ = [asdict(epoch) for epoch in history]
+        self.choice_ = choice
+        self.consensus_ = conclude(self._called, objective, data, history, self._notes(choice), plain(self))
+        return self
+
+    @property
+    def _called(self) -> str:
+        return type(self).__name__
+
+    def _notes(self, choice: held_out.Choice | None) -> tuple[str, ...]:
+        return () if choice is None else (held_out.described(choice),)
+
+    def _chosen(self, data: Data) -> tuple[Learner, held_out.Choice | None]:
+        """The variant and the epochs that foretell held-out votes best."""
+        named = dict(self.variants(data)) or {"": {}}
+        if self.epochs is not None and len(named) == 1:
+            return self._with(next(iter(named.values()))), None
+        learners = {name: self._with(changes) for name, changes in named.items()}
+        makers = {name: learner._maker() for name, learner in learners.items()}
+        choice = held_out.choose(makers, data, self._settings(), epochs=self.epochs)
+        if choice is None:
+            return next(iter(learners.values())), None
+        return learners[choice.name], choice
+
+    def _with(self, changes: Mapping[str, Any]) -> Learner:
+        return type(self)(**{**{f.name: getattr(self, f.name) for f in fields(self)}, **changes})
+
+    def _maker(self) -> Callable[[Data], Objective]:
+        def make(data: Data) -> Objective:
+            with seeded(self.seed, -1, torch.device(self.device)):
+                objective = self.objective(network(self.model, data.rows, data.votes.K), data)
+            return objective.to(self.device)
+
+        return make
+
+    def _settings(self) -> Settings:
+        names = [f.name for f in fields(Settings) if hasattr(self, f.name)]
+        return Settings(**{name: getattr(self, name) for name in names})
+
+    def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
+        training = Training(self._maker()(data), data, self._settings(), epochs)
+        file = None if self.checkpoint is None else Path(self.checkpoint)
+        if file is not None and file.exists():
+            training.resume(file)
+        while training.done < epochs:
+            told = training.epoch()
+            emit(f"training {self._called}", training.done, epochs, -told.loss)
+            if file is not None:
+                training.save(file)
+        training.refresh()
+        return training.objective, training.history
+
+    # -- answering --------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> np.ndarray[Any, Any]:
+        """p(class) of each row, by the classifier alone: n,K in the order of ``classes_``."""
+        rows = self._rows_to_ask(X)
+        with asking(self.objective_):
+            parts = [self.objective_.logp(x).exp() for _, x in rows.chunks()]
+        return _as_probabilities(parts, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray[Any, Any]:
+        """The likeliest class of each row."""
+        best: np.ndarray[Any, Any] = self.classes_[self.predict_proba(X).argmax(1)]
+        return best
+
+    def forecast(self, X: Any, y: Any) -> np.ndarray[Any, Any]:
+        """p(class) of each row by the classifier and these votes on it together: n,K.
+
+        The votes must be of workers and classes known from ``fit``; tasks without votes are fine.
+        """
+        return forecast(self.objective_, self._rows_to_ask(X), y, *self.axes_)
+
+    # -- features -----------------------------------------------------------------------------------------
+
+    def _rows_to_fit(self, X: Any, y: Any) -> Rows:
+        rows = rows_of(X, y.tasks.names.to_list() if isinstance(y, Votes) else None)
+        if len(rows) == 0:
+            raise BadInput("X has no rows: 0 sample(s) while a minimum of 1 is required.")
+        self.shape_ = rows.shape
+        if len(rows.shape) == 1:
+            _check_feature_names(self, X, reset=True)
+            self.n_features_in_ = rows.shape[0]
+        return rows
+
+    def _rows_to_ask(self, X: Any) -> Rows:
+        if not hasattr(self, "objective_"):
+            raise NotFitted(f"this {type(self).__name__} is not fitted yet; call fit(X, votes) first")
+        _check_feature_names(self, X, reset=False)
+        rows = rows_of(X)
+        if len(rows) and rows.shape != self.shape_:
+            if len(rows.shape) == len(self.shape_) == 1:
+                raise BadInput(
+                    f"X has {rows.shape[0]} features, but {type(self).__name__} is expecting "
+                    f"{self.shape_[0]} features as input"
+                )
+            raise BadInput(f"rows of X are {rows.shape}; the network was trained on {self.shape_}")
+        return rows
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Progress goes where ``progress`` says."""
+        if callable(self.progress):
+            with listening(self.progress):
+                yield
+        elif self.progress:
+            from voxpop.engines.bars import progress
+
+            with progress(f"training {self._called}"):
+                yield
+        else:
+            yield
+
+
+def _check_feature_names(learner: Learner, X: Any, reset: bool) -> None:
+    """Names of a frame's columns are remembered, and asked for again (scikit-learn's rule)."""
+    from sklearn.utils.validation import _check_feature_names as check
+
+    if hasattr(X, "columns") or hasattr(learner, "feature_names_in_") or reset:
+        check(learner, X, reset=reset)
+
+
+def _as_probabilities(parts: list[Tensor], classes: int) -> np.ndarray[Any, Any]:
+    p = torch.cat(parts).double() if parts else torch.zeros(0, classes, dtype=torch.float64)
+    return (p / p.sum(1, keepdim=True)).numpy()

@@ -1,0 +1,169 @@
+"""The training loop: epochs of mini-batches of tasks with their votes, on any device, in any precision.
+
+Devices, processes and precision are Lightning Fabric's: of the libraries for this it is the one that leaves
+the loop to us and needs little else. Random numbers (shuffles, dropout) are drawn afresh for each epoch from
+the seed and the epoch's number, so a run that is resumed after an epoch goes on exactly as it would have.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from voxpop.errors import RunFailed
+from voxpop.learn import checkpoint
+from voxpop.learn.data import Data
+from voxpop.learn.objective import Objective, Parcel, asking
+from voxpop.numerics.seeds import generator
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train, the same for every method."""
+
+    batch_size: int = 64
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    device: str = "cpu"
+    devices: int = 1
+    precision: Any = "32-true"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch has to say."""
+
+    loss: float
+    bound: float | None = None  # of the E-step before it, where there is one
+    held_out: float | None = None  # mean log probability of a vote of tasks that were held out
+    seconds: float = 0.0
+
+
+class Training:
+    """An objective, data, and how far the training is. ``epoch`` changes the objective and the optimiser."""
+
+    def __init__(self, objective: Objective, data: Data, settings: Settings, epochs: int) -> None:
+        from lightning_fabric import Fabric
+
+        self.objective, self.data, self.settings, self.epochs = objective, data, settings, epochs
+        self.done = 0
+        self.history: list[Epoch] = []
+        groups = objective.groups(settings.lr)
+        optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay)
+        self.rates = [group["lr"] for group in optimiser.param_groups]
+        self.fabric = Fabric(**placement(settings.device), devices=self._device(), precision=settings.precision)
+        self.fabric.launch()
+        self.wrapped, self.optimiser = self.fabric.setup(objective, optimiser)
+        self.learned = data.positions if objective.learns_from_all else data.voted
+
+    def _device(self) -> Any:
+        where = torch.device(self.settings.device)
+        return 1 if where.index is None or where.type == "cpu" else [where.index]
+
+    def epoch(self) -> Epoch:
+        """One pass over the tasks, after one E-step where the method has one."""
+        began = time.perf_counter()
+        with seeded(self.settings.seed, self.done, self.fabric.device):
+            bound = self.refresh()
+            self._set_rates()
+            self.objective.train()
+            losses = [self._step(index) for index in self._batches()]
+        loss = self._mean_of(losses)
+        self.done += 1
+        told = Epoch(loss, bound, seconds=time.perf_counter() - began)
+        self.history.append(told)
+        return told
+
+    def refresh(self) -> float | None:
+        """The E-step, with what the network predicts now (nothing before the first epoch)."""
+        if not self.objective.refreshes:
+            return None
+        with torch.no_grad():
+            logp = predictions(self.objective, self.data, self.fabric.device) if self.done else None
+            return self.objective.refresh(self.data, logp)
+
+    def _batches(self) -> Iterator[Tensor]:
+        order = torch.randperm(self.learned.numel(), generator=generator(self.settings.seed, "order", self.done))
+        return iter(torch.split(self.learned[order], self.settings.batch_size))
+
+    def _step(self, index: Tensor) -> Tensor:
+        x, parcel = parcel_of(self.data, index, self.fabric.device)
+        self.optimiser.zero_grad()
+        loss: Tensor = self.wrapped(x, parcel)
+        self.fabric.backward(loss)
+        self.optimiser.step()
+        self.objective.after_step()
+        return loss.detach()
+
+    def _set_rates(self) -> None:
+        if self.settings.schedule == "cosine":
+            share = (1 + math.cos(math.pi * min(self.done / max(self.epochs, 1), 1))) / 2
+            for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
+                group["lr"] = rate * share
+
+    def _mean_of(self, losses: list[Tensor]) -> float:
+        if not losses:
+            return 0.0
+        each = torch.stack(losses)
+        bad = (~torch.isfinite(each)).nonzero()
+        if bad.numel():
+            step = self.done * len(losses) + int(bad[0]) + 1
+            raise RunFailed(
+                f"the loss became {float(each[bad[0, 0]])} in step {step} (epoch {self.done + 1}): lower lr "
+                f"(now {self.settings.lr:g}), or look for extreme features"
+            )
+        return float(each.mean())
+
+    # -- after a kill -----------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        checkpoint.save(path, self.objective.state(), self.optimiser.state_dict(), self.done, self.history)
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint of the same training."""
+        state, optimiser, self.done, history = checkpoint.load(path, self.optimiser.state_dict())
+        self.objective.restore(state)
+        self.optimiser.load_state_dict(optimiser)
+        self.history = [Epoch(*row) for row in history]
+
+
+def placement(device: str) -> dict[str, Any]:
+    return {"accelerator": torch.device(device).type}
+
+
+def parcel_of(data: Data, index: Tensor, device: torch.device) -> tuple[Tensor, Parcel]:
+    """Rows, votes and known truths of the tasks at these positions."""
+    gold = None if data.gold is None else data.gold[index].to(device)
+    return data.rows.take(index).to(device), Parcel(data.votes.batch(index).to(device), gold)
+
+
+def in_batches(data: Data, device: torch.device, size: int = 4096) -> Iterator[tuple[Tensor, Parcel]]:
+    """All of the data's tasks in order, some at a time."""
+    for index in torch.split(data.positions, size):
+        yield parcel_of(data, index, device)
+
+
+def predictions(objective: Objective, data: Data, device: torch.device) -> Tensor:
+    """log p(truth | x) of all of the data's tasks, by the classifier as it stands: n,K."""
+    with asking(objective):
+        parts = [objective.logp(data.rows.take(i).to(device)) for i in torch.split(data.positions, 4096)]
+        return torch.cat(parts) if parts else torch.zeros(0, data.votes.K, device=device)
+
+
+@contextmanager
+def seeded(seed: int, number: int, device: torch.device) -> Iterator[None]:
+    """Dropout and initial weights draw from torch's own generator: it is set for this block, and put back."""
+    devices = [device.index or 0] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(generator(seed, "torch", number).initial_seed() % (1 << 63))
+        yield

@@ -1,0 +1,134 @@
+"""What a method asks of a network: a loss on some tasks and their votes, and what the crowd adds to a prediction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from voxpop.learn.data import Data
+from voxpop.numerics.segments import segment_sum
+from voxpop.votes import Batch
+
+
+class Parcel:
+    """Carries a batch through wrappers of modules that would take a dataclass apart."""
+
+    def __init__(self, batch: Batch, gold: Tensor | None) -> None:
+        self.batch, self.gold = batch, gold
+
+
+class Objective(nn.Module, ABC):
+    """A network, and what is learned of the crowd with it. Everything learned is in ``state``."""
+
+    refreshes = False  # whether ``refresh`` wants the predictions of all tasks before each epoch
+    learns_from_all = False  # whether tasks without votes teach it anything
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    # -- while it trains --------------------------------------------------------------------------
+
+    def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
+        """The loss of these tasks; known truths count as one more voter, who is right."""
+        loss = self.loss(x, parcel.batch)
+        if parcel.gold is None or not bool((parcel.gold >= 0).any()):
+            return loss
+        return loss + F.cross_entropy(self.network(x), parcel.gold, ignore_index=-1)
+
+    @abstractmethod
+    def loss(self, x: Tensor, batch: Batch) -> Tensor:
+        """A scalar: per task, so that batches of any size weigh alike."""
+
+    def refresh(self, data: Data, logp: Tensor | None) -> float | None:
+        """Before an epoch, given log predictions for all of the data's tasks (None before the first): the bound."""
+        return None
+
+    def after_step(self) -> None:
+        """What follows a step of the optimiser."""
+
+    def groups(self, lr: float) -> list[dict[str, Any]]:
+        """Parameters and their learning rates; the optimiser's settings for each group."""
+        return [{"params": list(self.parameters()), "lr": lr}]
+
+    # -- what it knows ----------------------------------------------------------------------------
+
+    def classifier(self) -> nn.Module:
+        """The plain classifier: rows in, a logit for each class out."""
+        return self.network
+
+    def logp(self, x: Tensor) -> Tensor:
+        """log p(truth | x): B,K."""
+        logits: Tensor = self.classifier()(x)
+        return logits.float().log_softmax(1)
+
+    @abstractmethod
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        """log p(label | truth) of each vote under each truth: V,K."""
+
+    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+        """log p(label | x) of each vote, its task's other votes unseen: V."""
+        return torch.logsumexp(self.logp(x)[batch.task.long()] + self.given(x, batch), 1)
+
+    def score(self, x: Tensor, batch: Batch) -> Tensor:
+        """What variants of one method are compared by, for each vote (or task): the more the better."""
+        return self.foretell(x, batch)
+
+    def combine(self, x: Tensor, batch: Batch) -> Tensor:
+        """p(truth | x, votes), prediction and votes together: B,K."""
+        said = segment_sum(self.given(x, batch), batch.offsets).float()  # B,K
+        return (self.logp(x) + said).softmax(1)
+
+    def prior_of(self, x: Tensor) -> Tensor:
+        """The log of what the data alone say where they meet the votes (``combine``): B,K."""
+        return self.logp(x)
+
+    def table(self) -> Tensor | None:
+        """Confusion matrices M,K,K as [worker, truth, label], where there are any."""
+        return None
+
+    def log_table(self) -> Tensor | None:
+        """What each vote says for each truth, M,K,K as [worker, truth, label], where ``combine`` adds just that up."""
+        return None
+
+    # -- kept and brought back ----------------------------------------------------------------------
+
+    def state(self) -> dict[str, Tensor]:
+        return dict(self.state_dict())
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.load_state_dict(state)
+
+
+def per_task(terms: Tensor, batch: Batch) -> Tensor:
+    """Terms of votes (V) as a loss per task: each vote weighs the same in every batch."""
+    return terms.sum() * (batch.total_tasks / max(batch.total_votes, 1) / max(batch.B, 1))
+
+
+def own_rows(table: Tensor, batch: Batch) -> Tensor:
+    """The row of each vote's (worker, label) in a table M,K,K as [worker, label, truth]: V,K."""
+    return table.reshape(-1, batch.K)[batch.pair.long()]
+
+
+def soft_cross_entropy(logits: Tensor, belief: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Mean over tasks of - sum_k belief log p, each class with its weight."""
+    terms = belief * logits.float().log_softmax(1)  # B,K
+    return -(terms if weight is None else terms * weight).sum(1).mean()
+
+
+@contextmanager
+def asking(objective: nn.Module) -> Iterator[None]:
+    """No dropout, no gradients."""
+    was = objective.training
+    objective.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        objective.train(was)
