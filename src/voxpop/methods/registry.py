@@ -21,11 +21,12 @@ class Entry:
     paper: str
     equations: str = ""
     can: frozenset[str] = frozenset()
+    written: str = ""  # on the command line, where it does not follow from the class
 
     @property
     def name(self) -> str:
         """The name on the command line."""
-        return re.sub("(?<=[a-z])(?=[A-Z])", "-", self.python).lower()
+        return self.written or re.sub("(?<=[a-z])(?=[A-Z])", "-", self.python).lower()
 
     def load(self) -> Any:
         return getattr(import_module(f"voxpop.methods.{self.module}"), self.python)
@@ -144,6 +145,7 @@ LEARNING = (
         "Albarqouni et al. 2016",
         "1-6",
         _can("bound", "table"),
+        written="aggnet",
     ),
 )
 
