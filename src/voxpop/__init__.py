@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from voxpop.errors import BadInput, BadOption, DataWarning, RunFailed, TooLarge, UnknownName, VoxError, VoxWarning
     from voxpop.io import read
     from voxpop.learn.learner import Learner, NotFitted
+    from voxpop.learn.texts import Texts
     from voxpop.methods.bayes_gc import BayesGC
     from voxpop.methods.belief_propagation import BeliefPropagation
     from voxpop.methods.coins import ConfusionVector, OneCoin
     from voxpop.methods.dawid_skene import DawidSkene
     from voxpop.methods.default import consensus
+    from voxpop.methods.files import load
     from voxpop.methods.gibbs_bcc import GibbsBCC
     from voxpop.methods.glad import GLAD
     from voxpop.methods.hierarchical import HierarchicalDawidSkene
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from voxpop.methods.mean_field import MeanField
     from voxpop.methods.registry import LEARNERS, METHODS, make
     from voxpop.methods.weighted import WeightedVote, ZeroBasedSkill
-    from voxpop.results import Consensus, load, plots
+    from voxpop.results import Consensus, plots
     from voxpop.simulate import simulate
     from voxpop.votes import Votes
 
@@ -51,7 +53,8 @@ _WHERE = {
     "NotFitted": "learn.learner",
     "make": "methods.registry",
     "Consensus": "results",
-    "load": "results",
+    "Texts": "learn.texts",
+    "load": "methods.files",
     "simulate": "simulate",
     "Votes": "votes",
     **dict.fromkeys(

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from voxpop.learn.networks import network
 from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import Rows, rows_of
 from voxpop.learn.targets import votes_of
+from voxpop.learn.texts import reader_for, texts_in
 from voxpop.options import above, anything, at_least, check_options, one_of, option, optional, plain, whole
 from voxpop.votes import Votes
 
@@ -81,6 +83,8 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with self._listening():
             chosen, choice = self._chosen(data)
             objective, history = chosen._train(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
+        self.variant_ = dict(self.variants(data).get(choice.name, {})) if choice else {}
+        self.temperature_ = 1.0
         self.axes_ = (votes.workers, votes.classes)
         self.classes_ = votes.classes.names.to_numpy()
         self.objective_ = objective.cpu().eval()
@@ -143,7 +147,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """p(class) of each row, by the classifier alone: n,K in the order of ``classes_``."""
         rows = self._rows_to_ask(X)
         with asking(self.objective_):
-            parts = [self.objective_.logp(x).exp() for _, x in rows.chunks()]
+            parts = [(self.objective_.logp(x) / self.temperature_).softmax(1) for _, x in rows.chunks()]
         return _as_probabilities(parts, len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
@@ -158,9 +162,31 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return forecast(self.objective_, self._rows_to_ask(X), y, *self.axes_)
 
+    # -- keeping ------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all that was learned to one file without pickle; ``vp.load`` reads it back."""
+        from voxpop.learn.store import save
+
+        save(self, path)
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write the plain classifier, rows in and p(class) out: TorchScript (.pt) or ONNX (.onnx)."""
+        from voxpop.learn.export import export
+
+        export(self, path)
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "objective_"):
+            raise NotFitted(f"this {type(self).__name__} is not fitted yet; call fit(X, votes) first")
+
     # -- features -----------------------------------------------------------------------------------------
 
     def _rows_to_fit(self, X: Any, y: Any) -> Rows:
+        texts = texts_in(X)
+        self.texts_ = None if texts is None else reader_for(texts)
+        if texts is not None and self.texts_ is not None:
+            X = self.texts_.rows(texts.texts)
         rows = rows_of(X, y.tasks.names.to_list() if isinstance(y, Votes) else None)
         if len(rows) == 0:
             raise BadInput("X has no rows: 0 sample(s) while a minimum of 1 is required.")
@@ -171,8 +197,12 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return rows
 
     def _rows_to_ask(self, X: Any) -> Rows:
-        if not hasattr(self, "objective_"):
-            raise NotFitted(f"this {type(self).__name__} is not fitted yet; call fit(X, votes) first")
+        self._require_fitted()
+        if self.texts_ is not None:
+            texts = texts_in(X)
+            if texts is None:
+                raise BadInput("it was trained on texts; give texts")
+            X = self.texts_.rows(texts.texts)
         _check_feature_names(self, X, reset=False)
         rows = rows_of(X)
         if len(rows) and rows.shape != self.shape_:

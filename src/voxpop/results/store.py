@@ -28,6 +28,10 @@ from voxpop.votes import Axis, Votes
 FORMAT = 1
 
 
+Header = dict[str, Any]
+Tensors = dict[str, Tensor]
+
+
 def save(found: Consensus, path: str | PathLike[str]) -> None:
     from voxpop.io.write import writing
 
@@ -37,38 +41,30 @@ def save(found: Consensus, path: str | PathLike[str]) -> None:
 
 def write(found: Consensus, file: BinaryIO) -> None:
     """The same into a file that is open already."""
-    from safetensors.torch import save as as_bytes
-
-    votes = found.votes
-    tensors: dict[str, Tensor] = {"task": votes.task, "worker": votes.worker, "label": votes.label}
-    tensors["belief"] = found.belief
-    optional = {"sure": found.sure, "table": found.fitted_table, "accuracy": found.accuracy_samples}
-    optional["gold"] = found.gold
-    tensors |= {name: tensor for name, tensor in optional.items() if tensor is not None}
-    if found.evidence is not None:
-        tensors["evidence.prior"] = found.evidence.prior
-        tensors |= {f"evidence.{name}": tensor for name, tensor in found.evidence.theta.items()}
-    axes = {}
-    for kind in ("tasks", "workers", "classes"):
-        axes[kind], packed = _pack(getattr(votes, kind))
-        tensors |= {f"{kind}.{name}": tensor for name, tensor in packed.items()}
-    header = {
-        "format": FORMAT,
-        "kind": "consensus",
-        "method": found.method,
-        "status": found.status.name,
-        "options": dict(found.options),
-        "notes": list(found.notes),
-        "dropped": dict(votes.dropped),
-        "axes": axes,
-        "history": [[info.bound, info.change] for info in found.history],
-        "evidence": None if found.evidence is None else found.evidence.form,
-    }
-    file.write(as_bytes({k: t.contiguous() for k, t in tensors.items()}, {"voxpop": json.dumps(header)}))
+    write_file(*taken_apart(found), file)
 
 
 def load(path: str | PathLike[str]) -> Consensus:
     """Read what ``Consensus.save`` wrote."""
+    header, tensors = read_file(path)
+    if header["kind"] != "consensus":
+        raise BadInput(f"{path}: holds a {header['kind']}, not a consensus; read it with voxpop.load")
+    return put_together(header, tensors)
+
+
+# -- files of any kind ------------------------------------------------------------------------------
+
+
+def write_file(header: Header, tensors: Tensors, file: BinaryIO) -> None:
+    """Tensors and a JSON document, which says its ``format`` and its ``kind``."""
+    from safetensors.torch import save as as_bytes
+
+    apart = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    file.write(as_bytes(apart, {"voxpop": json.dumps(header)}))
+
+
+def read_file(path: str | PathLike[str]) -> tuple[Header, Tensors]:
+    """The JSON document and the tensors of a file of any kind that this version reads."""
     from safetensors import SafetensorError, safe_open
 
     where = Path(path)
@@ -84,15 +80,47 @@ def load(path: str | PathLike[str]) -> Consensus:
                 raise BadInput(
                     f"{where}: format {header['format']}, written by a newer voxpop (this one reads {FORMAT}); upgrade"
                 )
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"{where}: not a file that voxpop wrote, or a damaged one ({error})") from None
-    return _consensus(header, tensors)
 
 
-def _consensus(header: dict[str, Any], tensors: dict[str, Tensor]) -> Consensus:
+# -- a consensus ------------------------------------------------------------------------------------
+
+
+def taken_apart(found: Consensus) -> tuple[Header, Tensors]:
+    """What ``put_together`` makes the same consensus of."""
+    votes = found.votes
+    tensors: Tensors = {"task": votes.task, "worker": votes.worker, "label": votes.label}
+    tensors["belief"] = found.belief
+    optional = {"sure": found.sure, "table": found.fitted_table, "accuracy": found.accuracy_samples}
+    optional["gold"] = found.gold
+    tensors |= {name: tensor for name, tensor in optional.items() if tensor is not None}
+    if found.evidence is not None:
+        tensors["evidence.prior"] = found.evidence.prior
+        tensors |= {f"evidence.{name}": tensor for name, tensor in found.evidence.theta.items()}
+    axes = {}
+    for kind in ("tasks", "workers", "classes"):
+        axes[kind], packed = _pack(getattr(votes, kind))
+        tensors |= {f"{kind}.{name}": tensor for name, tensor in packed.items()}
+    header: Header = {
+        "format": FORMAT,
+        "kind": "consensus",
+        "method": found.method,
+        "status": found.status.name,
+        "options": dict(found.options),
+        "notes": list(found.notes),
+        "dropped": dict(votes.dropped),
+        "axes": axes,
+        "history": [[info.bound, info.change] for info in found.history],
+        "evidence": None if found.evidence is None else found.evidence.form,
+    }
+    return header, tensors
+
+
+def put_together(header: Header, tensors: Tensors) -> Consensus:
     tasks, workers, classes = (_unpack(kind, header["axes"][kind], tensors) for kind in ("tasks", "workers", "classes"))
     votes = Votes(
         tensors["task"], tensors["worker"], tensors["label"], tasks, workers, classes, dropped=header["dropped"]
@@ -118,7 +146,7 @@ def _consensus(header: dict[str, Any], tensors: dict[str, Tensor]) -> Consensus:
     )
 
 
-def _pack(axis: Axis) -> tuple[str, dict[str, Tensor]]:
+def _pack(axis: Axis) -> tuple[str, Tensors]:
     """How the names are stored, and the tensors that hold them."""
     names = axis.names
     if names.dtype != pl.String:
@@ -128,7 +156,7 @@ def _pack(axis: Axis) -> tuple[str, dict[str, Tensor]]:
     return "String", {"names": torch.from_numpy(np.frombuffer(blob, np.uint8).copy()), "ends": torch.from_numpy(ends)}
 
 
-def _unpack(kind: str, dtype: str, tensors: dict[str, Tensor]) -> Axis:
+def _unpack(kind: str, dtype: str, tensors: Tensors) -> Axis:
     stored = tensors[f"{kind}.names"].numpy()
     if dtype != "String":
         return Axis(kind, pl.Series(stored).cast(getattr(pl, dtype)))
