@@ -14,7 +14,7 @@ from voxpop.cli.app import EXAMPLES, main
 from voxpop.io import IMPORTERS
 from voxpop.methods.registry import METHODS
 
-COMMANDS = ("aggregate", "agreement", "convert", "methods", "simulate", "demo")
+COMMANDS = ("aggregate", "agreement", "convert", "methods", "simulate", "demo", "bench")
 HEAVY = ("torch", "polars", "numpy", "sklearn", "scipy", "matplotlib", "pandas", "jinja2")
 
 

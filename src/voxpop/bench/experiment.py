@@ -1,4 +1,16 @@
-"""What an experiment is: parts, each of cases x methods x seeds, and what they are to show."""
+"""What an experiment is: parts, each of cases x methods x seeds, and what they are to show.
+
+The smallest one::
+
+    def parts(settings):
+        return (Part("votes", "accuracy by votes a task", ("1", "3", "5"), ("majority-vote", "glad"), measure),)
+
+    def measure(settings, case, method, seed):
+        trial = Trial.voted(load(settings.on, settings.folder, seed), "believable", seed, votes_per_task=int(case))
+        return infer(trial, method)
+
+    EXPERIMENT = Experiment("votes", "Whoever, year", "What it is about.", parts)
+"""
 
 from __future__ import annotations
 
@@ -7,24 +19,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from voxpop.bench.claims import Claim
     from voxpop.bench.results import Results
+
+DATA = ("digits", "fashion", "cats-and-dogs", "cifar10n", "labelme")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is told; everything but ``seeds`` must be the same for a run to be gone on with."""
+    """What a run is told. Everything but seeds and folder decides what a cell measures."""
 
     on: str = "digits"  # which data
     folder: str | None = None  # where data sets are that do not come with a package
     seeds: int = 5
     epochs: int = 30
     model: str = "mlp"
-    quick: bool = False
+    quick: bool = False  # parts may leave something out
 
     @property
     def facts(self) -> dict[str, object]:
-        """What decides a cell's outcome."""
+        """What must be the same for a run to be gone on with."""
         return {"on": self.on, "epochs": self.epochs, "model": self.model, "quick": self.quick}
 
 
@@ -32,21 +48,38 @@ Run = Callable[[Settings, str, str, int], Mapping[str, float]]  # (settings, cas
 Key = tuple[str, str, str]  # case, method, measure
 
 
+def none_claimed(results: Results) -> list[Claim]:
+    return []
+
+
 @dataclass(frozen=True)
 class Part:
-    """One figure or table: every method in every case, once for each seed."""
+    """One figure and its table: every method in every case, once for each seed.
 
-    name: str
+    ``run`` measures one of them and must be importable (a function of a module, or a ``partial`` of one), since it may
+    run in another process. Where all cases are numbers they are an axis, and a method is a line along it.
+    """
+
+    name: str  # of its files
     title: str
     cases: tuple[str, ...]
     methods: tuple[str, ...]
     run: Run
-    measures: tuple[str, ...] = ("classifier",)
-    axis: str = "case"
+    measures: tuple[str, ...] = ("classifier",)  # those shown; ``run`` may find more, for claims
+    axis: str = "case"  # what cases are
+    unit: str = "accuracy"  # what is measured
+    shares: bool = True  # measures are shares, and shown in points of 100
     seeds: int | None = None  # instead of the settings'
     left_out: frozenset[tuple[str, str]] = frozenset()  # (case, method) that say nothing
     published: Mapping[Key, float] = field(default_factory=dict)  # the paper's numbers, where its text gives them
-    claims: Callable[[Results], list[Claim]] = lambda results: []
+    beside: str = "the paper"  # whose numbers those are
+    claims: Callable[[Results], list[Claim]] = none_claimed
+    draw: Callable[[Axes, Part, Results, str], None] | None = None  # one measure, instead of means with intervals
+
+    @property
+    def numeric(self) -> bool:
+        """Whether cases are numbers along an axis."""
+        return len(self.cases) > 1 and all(_is_number(case) for case in self.cases)
 
 
 @dataclass(frozen=True)
@@ -59,12 +92,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Experiment:
+    """``parts`` may depend on the settings: on the data, or on whether the run is to be quick."""
+
     name: str
     paper: str
     about: str
     parts: Callable[[Settings], tuple[Part, ...]]
     defaults: Settings = Settings()
     quick: Settings = Settings(seeds=2, epochs=15, quick=True)
+    data: tuple[str, ...] = DATA  # on which it can be run
 
 
 def cells_of(parts: tuple[Part, ...], seeds: int) -> list[Cell]:
@@ -78,3 +114,11 @@ def cells_of(parts: tuple[Part, ...], seeds: int) -> list[Cell]:
         for method in part.methods
         if seed < (part.seeds or seeds) and (case, method) not in part.left_out
     ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -31,7 +31,12 @@ class Mean:
         return cls(float(found.mean()), half, n)
 
     def __str__(self) -> str:
-        """In points of 100."""
+        if math.isnan(self.value):
+            return "-"
+        return f"{self.value:.3g}" + ("" if math.isnan(self.half) else f" ±{self.half:.2g}")
+
+    def in_points(self) -> str:
+        """A share in points of 100."""
         if math.isnan(self.value):
             return "-"
         return f"{100 * self.value:.1f}" + ("" if math.isnan(self.half) else f" ±{100 * self.half:.1f}")
@@ -64,5 +69,15 @@ class Results:
         return [row for row in self.rows if (row.cell.case, row.cell.method) == (case, method)]
 
     @property
-    def failures(self) -> list[Row]:
-        return [row for row in self.rows if row.error is not None]
+    def failures(self) -> list[str]:
+        """Why cells failed: a line for each method and reason."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            if row.error is not None:
+                found.setdefault((row.cell.method, row.error), []).append(f"{row.cell.case} seed {row.cell.seed}")
+        return [f"{method} ({_first(cells)}): {error}" for (method, error), cells in found.items()]
+
+
+def _first(cells: list[str], most: int = 3) -> str:
+    more = len(cells) - most
+    return ", ".join(cells[:most]) + (f" and {more} more" if more > 0 else "")

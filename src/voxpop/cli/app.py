@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from voxpop.cli.aggregate import aggregate
 from voxpop.cli.agreement import agreement
+from voxpop.cli.bench import bench
 from voxpop.cli.convert import ListsSources, convert
 from voxpop.cli.demo import demo
 from voxpop.cli.errors import exit_code, interrupted, noting_interrupts, say
@@ -30,6 +31,7 @@ EXAMPLES = (
     "voxpop methods dawid-skene",
     "voxpop simulate spammers -o votes.csv --truth-out truth.csv --set share=0.4",
     "voxpop demo --report report.html",
+    "voxpop bench maxmig --quick -o results",
     "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted.",
 )
 
@@ -46,6 +48,7 @@ app.command(cls=ListsSources)(convert)
 app.command()(methods)
 app.command()(simulate)
 app.command()(demo)
+app.command()(bench)
 
 
 @app.callback(invoke_without_command=True)
