@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from voxpop.methods.glad import GLAD
     from voxpop.methods.hierarchical import HierarchicalDawidSkene
     from voxpop.methods.learning.aggnet import AggNet
+    from voxpop.methods.learning.choose import train
+    from voxpop.methods.learning.max_mig import MaxMIG
     from voxpop.methods.mace import MACE
     from voxpop.methods.majority import MajorityVote
     from voxpop.methods.mean_field import MeanField
@@ -54,6 +56,7 @@ _WHERE = {
     "make": "methods.registry",
     "Consensus": "results",
     "Texts": "learn.texts",
+    "train": "methods.learning.choose",
     "load": "methods.files",
     "simulate": "simulate",
     "Votes": "votes",

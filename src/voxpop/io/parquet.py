@@ -40,6 +40,11 @@ class Parquet:
     def records(self) -> Iterator[dict[str, Any]]:
         return self._do(self._lazy.collect).iter_rows(named=True)
 
+    def typed(self) -> pl.DataFrame:
+        """All of it, each column in its own type."""
+        frame: pl.DataFrame = self._do(self._lazy.collect)
+        return frame
+
     def _text(self, column: str) -> pl.Expr:
         """A column as text: whole numbers without a decimal point, not-a-number and empty text as missing."""
         cell, dtype = pl.col(column), self._schema[column]
