@@ -1,38 +1,85 @@
-"""What is learned of each worker by gradient descent: confusion matrices on the simplex."""
+"""What is learned of the crowd by gradient descent: confusion matrices on the simplex, and what is fitted with them."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from voxpop.channels.base import require_table
-from voxpop.learn.objective import own_rows
+from voxpop.channels.base import belief_counts, require_table
+from voxpop.engines.starts import shares
+from voxpop.learn.data import Data
+from voxpop.learn.objective import Objective, Parcel, per_task
+from voxpop.numerics.simplex import normalise
 from voxpop.votes import Batch
 
+MATRIX = "a confusion matrix per worker"
 
-class Confusions(nn.Module):
-    """A = softmax of free weights along the labels: M,K,K, rows [worker, truth, :] on the simplex.
 
-    They start near the identity: the right label ahead of each other one by ``lead`` nats.
+class CrowdWeights(nn.Module, ABC):
+    """Free weights V,K,K as [vote, truth, label], of which the softmax along the labels is p(label | truth).
+
+    They are the crowd's, shared, plus each worker's own: so those with few votes stay near the crowd.
     """
 
-    def __init__(self, workers: int, classes: int, lead: float) -> None:
-        super().__init__()
-        require_table(workers, classes, "a confusion matrix per worker")
-        self.weight = nn.Parameter(lead * torch.eye(classes).repeat(workers, 1, 1))  # M,K,K as [worker, truth, label]
+    @abstractmethod
+    def of(self, worker: Tensor) -> Tensor:
+        """The free weights of some workers: V,K,K."""
 
-    def log(self) -> Tensor:
-        """log A: M,K,K as [worker, truth, label]."""
-        return self.weight.log_softmax(2)
+    @abstractmethod
+    def apart(self, worker: Tensor) -> Tensor:
+        """The squared length of what is some workers' own: V."""
+
+    @abstractmethod
+    def all(self) -> Tensor:
+        """The free weights of all workers: M,K,K."""
 
     def given(self, batch: Batch) -> Tensor:
         """log p(label | truth) of each vote: V,K. Only the workers of the batch are looked at."""
-        worker, label = batch.worker.long(), batch.label.long()
-        mine = self.weight[worker]  # V,K,K
-        return mine.gather(2, label[:, None, None].expand(-1, batch.K, 1))[:, :, 0] - mine.logsumexp(2)
+        return labelled(self.of(batch.worker), batch)
 
-    def table(self) -> Tensor:
-        return self.log().exp().detach()
+    def log(self) -> Tensor:
+        """log A: M,K,K as [worker, truth, label]."""
+        return self.all().log_softmax(2)
+
+
+class Confusions(CrowdWeights):
+    """A confusion matrix per worker."""
+
+    def __init__(self, common: Tensor, own: Tensor) -> None:
+        super().__init__()
+        self.common = nn.Parameter(common)  # K,K as [truth, label]
+        self.own = nn.Parameter(own)  # M,K,K as [worker, truth, label]
+
+    @classmethod
+    def counted(cls, data: Data, pseudo: float) -> Confusions:
+        """From the votes: how often each label was given where the shares of the votes say each truth.
+
+        ``pseudo`` votes for each truth pull the crowd towards the right label, and each worker towards the crowd.
+        """
+        M, K = data.votes.M, data.votes.K
+        require_table(M, K, MATRIX)
+        counts = belief_counts(data.batch, shares(data.votes, data.gold)[data.positions]).transpose(1, 2)  # M,K,K
+        crowd = normalise(counts.sum(0) + pseudo * (torch.eye(K) + 1 / K))  # K,K as [truth, label]
+        each = normalise(counts + pseudo * crowd)  # M,K,K as [worker, truth, label]
+        return cls(crowd.log().float(), (each.log() - crowd.log()).float())
+
+    def of(self, worker: Tensor) -> Tensor:
+        return self.common + self.own[worker.long()]
+
+    def apart(self, worker: Tensor) -> Tensor:
+        return self.own[worker.long()].square().sum((1, 2))
+
+    def all(self) -> Tensor:
+        return self.common + self.own
+
+
+def labelled(weights: Tensor, batch: Batch) -> Tensor:
+    """The log softmax of weights V,K,K along the labels, at each vote's label: V,K."""
+    mine = weights.gather(2, batch.label.long()[:, None, None].expand(-1, batch.K, 1))[:, :, 0]
+    return mine - weights.logsumexp(2)
 
 
 def foretold(logp: Tensor, given: Tensor, batch: Batch) -> Tensor:
@@ -40,4 +87,88 @@ def foretold(logp: Tensor, given: Tensor, batch: Batch) -> Tensor:
     return torch.logsumexp(logp[batch.task.long()] + given, 1)
 
 
-__all__ = ["Confusions", "foretold", "own_rows"]
+def certain(logp: Tensor, gold: Tensor | None) -> Tensor:
+    """Where the truth is known (B, -1 elsewhere), all of p on it: log p(truth | x) B,K."""
+    if gold is None:
+        return logp
+    known = gold >= 0
+    truth = torch.nn.functional.one_hot(gold.clamp_min(0), logp.shape[1]).to(logp.dtype).log()  # B,K
+    return torch.where(known[:, None], truth, logp)
+
+
+class OverWorkers:
+    """Means over workers, estimated from the votes of a batch: no other worker is looked at."""
+
+    def __init__(self, data: Data) -> None:
+        count = torch.bincount(data.batch.worker.long(), minlength=data.votes.M)  # M
+        self.active = max(int((count > 0).sum()), 1)
+        self.weight = 1 / count.clamp_min(1).float()  # M
+        self.tasks = max(data.positions.numel(), 1)
+
+    def mean(self, terms: Tensor, batch: Batch) -> Tensor:
+        """The mean over those who vote of terms that are given for each vote (V,...)."""
+        weight = self.weight.to(terms.device)[batch.worker.long()]  # V: a worker's votes count once together
+        scale = self.tasks / max(batch.B, 1) / self.active
+        return torch.tensordot(weight, terms, dims=1) * scale
+
+
+class CrowdObjective(Objective):
+    """A network and a crowd whose weights learn at a rate of their own; known truths teach both.
+
+    What is minimised is minus the mean log probability of a vote (``fit``), and what else ``penalty`` says.
+    """
+
+    crowd: nn.Module
+    crowd_lr = 1e-2
+
+    def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
+        logp = self.logp(x)  # B,K
+        loss = self.of(certain(logp, parcel.gold), x, parcel.batch)
+        if parcel.gold is None or not bool((parcel.gold >= 0).any()):
+            return loss
+        return loss + nn.functional.nll_loss(logp, parcel.gold, ignore_index=-1)
+
+    def loss(self, x: Tensor, batch: Batch) -> Tensor:
+        return self.of(self.logp(x), x, batch)
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        """The loss, given log p(truth | x): B,K."""
+        return per_task(-foretold(logp, self.given(x, batch), batch), batch)
+
+    def learned_by_crowd(self) -> list[nn.Parameter]:
+        """What learns at the crowd's rate."""
+        return list(self.crowd.parameters())
+
+    def groups(self, lr: float) -> list[dict[str, Any]]:
+        crowd = self.learned_by_crowd()
+        apart = {id(weights) for weights in crowd}
+        rest = [weights for weights in self.parameters() if id(weights) not in apart]
+        return [{"params": rest, "lr": lr}, {"params": crowd, "lr": self.crowd_lr, "weight_decay": 0.0}]
+
+
+class Mixture(CrowdObjective):
+    """p(label | x) = sum over truths of p(truth | x) A[truth, label] (paper 003, coupled cross-entropy, CCEM)."""
+
+    crowd: CrowdWeights
+
+    def __init__(self, network: nn.Module, crowd: CrowdWeights, data: Data, *, crowd_lr: float, pull: float) -> None:
+        super().__init__(network)
+        self.crowd, self.crowd_lr, self.pull = crowd, crowd_lr, pull
+        self.workers = OverWorkers(data)
+        self.share = self.workers.active / max(data.batch.V, 1)  # workers per vote
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        return super().of(logp, x, batch) + self.pulled(batch)
+
+    def pulled(self, batch: Batch) -> Tensor:
+        """A Gaussian prior on what is a worker's own, per vote: the sum over workers of pull / 2 |own|^2, over V."""
+        return self.pull / 2 * self.share * self.workers.mean(self.crowd.apart(batch.worker), batch)
+
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        return self.crowd.given(batch)
+
+    def table(self) -> Tensor | None:
+        return self.crowd.log().detach().exp()
+
+    def log_table(self) -> Tensor | None:
+        return self.crowd.log().detach()

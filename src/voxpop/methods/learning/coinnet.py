@@ -1,0 +1,170 @@
+"""Nguyen, Ibrahim & Fu (2024), "Noisy label learning with instance-dependent outliers: identifiability via crowd
+wisdom" (paper 003): COINNet.
+
+The label of worker m on item n is p = A_m f(x_n) + e, where e is zero but for a few odd items. Here e = a (1_label - p)
+with one number a from 0 to 1 a vote: the shortest way to the label along which p stays a distribution. Given p, the
+best a of an item's votes follows from closed forms, so that e is not learned but minimised out at each step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import torch
+from torch import Tensor, nn
+
+from voxpop.learn.crowd import Confusions, Mixture, foretold
+from voxpop.learn.data import Data
+from voxpop.learn.learner import Variants
+from voxpop.learn.loop import in_batches
+from voxpop.learn.objective import Objective, asking
+from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.geo_crowdnet import volume
+from voxpop.numerics.segments import segment_sum
+from voxpop.options import above, at_least, fraction, option, optional
+from voxpop.votes import Batch
+
+ZETA = 1e-10  # inside the norm, so that it has a slope at zero
+ROUNDS = 8  # of the closed form; it settles in fewer
+
+
+def least(p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
+    """The a of each vote (V) with the least - log p(label) + price (sum over the item of |e|^2 + zeta)^(power / 2).
+
+    ``p`` (V): the chance of the label, ``length`` (V): |1_label - p|^2. The penalty is concave in the sum, so it lies
+    below its tangents, on which each vote's a is the root of a quadratic. From both ends; of each item the better.
+    """
+    few = _descended(torch.zeros_like(p), p, length, batch, price, power)
+    many = _descended(torch.ones_like(p), p, length, batch, price, power)
+    cheaper = _cost(few, p, length, batch, price, power) <= _cost(many, p, length, batch, price, power)  # B
+    return torch.where(cheaper[batch.task.long()], few, many)
+
+
+def norm(a: Tensor, length: Tensor, batch: Batch) -> Tensor:
+    """The sum over each item's votes of |e|^2: B."""
+    return segment_sum(a.square() * length, batch.offsets).to(a.dtype)
+
+
+def _cost(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
+    misfit = segment_sum(-torch.log(p + a * (1 - p)), batch.offsets).to(a.dtype)
+    return misfit + price * (norm(a, length, batch) + ZETA) ** (power / 2)
+
+
+def _descended(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
+    rest = 1 - p
+    for _ in range(ROUNDS):
+        slope = price * power / 2 * (norm(a, length, batch) + ZETA) ** (power / 2 - 1)  # B
+        steep = 2 * slope[batch.task.long()] * length  # V
+        # - rest / (p + a rest) + steep a = 0
+        root = (p.square() + 4 * rest.square() / steep).sqrt()
+        a = (2 * rest / (steep * (p + root))).clamp(0, 1)
+    return a
+
+
+class Outliers(Mixture):
+    """Cross-entropy with the odd votes set aside, the price of setting them aside, less the volume of F."""
+
+    scores: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        crowd: Confusions,
+        data: Data,
+        *,
+        price: float,
+        power: float,
+        volume: float,
+        **common: Any,
+    ) -> None:
+        super().__init__(network, crowd, data, **common)
+        self.price, self.power, self.volume = price, power, volume
+        self.register_buffer("scores", torch.zeros(data.votes.N))
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        p, length = self._labels(logp, batch)
+        with torch.no_grad():
+            a = self._odd(p, length, batch)
+        misfit = -torch.log(p + a * (1 - p)).sum()
+        price = self.price * ((norm(a, length, batch) + ZETA) ** (self.power / 2)).sum()
+        loss = (misfit + price) * (batch.total_tasks / max(batch.total_votes, 1) / max(batch.B, 1))
+        loss = loss + self.pulled(batch)
+        if self.volume == 0:
+            return loss
+        f = logp.exp()
+        return loss - self.volume * volume(f.t() @ f / max(len(f), 1))
+
+    def _labels(self, logp: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The chance of each vote's label, and |1_label - p|^2 with all labels' chances p = A f: V each."""
+        f = logp.exp()[batch.task.long()]  # V,K
+        p = torch.einsum("vk,vkl->vl", f, self.crowd.of(batch.worker).softmax(2))  # V,K
+        mine = p.gather(1, batch.label.long()[:, None])[:, 0]
+        return mine, (1 - 2 * mine + p.square().sum(1)).clamp_min(0)
+
+    def _odd(self, p: Tensor, length: Tensor, batch: Batch) -> Tensor:
+        return least(p, length, batch, self.price, self.power)
+
+    def oddness(self, x: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """a of each vote (V), and of each item the sum over its votes of |e|^2 (B)."""
+        p, length = self._labels(self.logp(x), batch)
+        a = self._odd(p, length, batch)
+        return a, norm(a, length, batch)
+
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        """An odd vote says less of the truth: (1 - a) A[truth, label] + a."""
+        a = self.oddness(x, batch)[0][:, None]
+        return torch.log((1 - a) * self.crowd.given(batch).exp() + a)
+
+    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+        """An item is taken for an ordinary one before its votes are seen."""
+        return foretold(self.logp(x), self.crowd.given(batch), batch)
+
+    def log_table(self) -> Tensor | None:
+        return None  # what a vote says depends on the item's other votes
+
+    def remember(self, data: Data) -> None:
+        """Keep the oddness of all of the data's tasks."""
+        with asking(self):
+            parts = [self.oddness(x, parcel.batch)[1] for x, parcel in in_batches(data, self.scores.device)]
+        self.scores[data.positions.to(self.scores.device)] = torch.cat(parts)
+
+
+@dataclass(repr=False, eq=False)
+class COINNet(Descent):
+    """CCEM that sets aside the votes on few odd items; ``odd_`` says which items are odd."""
+
+    price: float | None = option(None, optional(above(0)), "of an odd item, in nats; none: held-out votes decide")
+    power: float = option(0.4, fraction(), "of the norm of an item's odd part; near 0 all odd items cost the same")
+    volume: float | None = option(
+        None, optional(at_least(0)), "weight of the volume of the predictions; none: held-out votes decide"
+    )
+
+    def variants(self, data: Data) -> Variants:
+        prices = (3.0, 6.0, 20.0) if self.price is None else (self.price,)
+        volumes = (0.0, 0.01) if self.volume is None else (self.volume,)
+        return {
+            f"price of an odd item {price:g}, weight of the volume {volume:g}": {"price": price, "volume": volume}
+            for volume in volumes
+            for price in prices
+        }
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        settings: dict[str, Any] = {"price": self.price or 6.0, "power": self.power, "volume": self.volume or 0.0}
+        return Outliers(net, self.confusions(data), data, **settings, **self.common)
+
+    def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
+        objective, history = super()._train(data, epochs)
+        assert isinstance(objective, Outliers)
+        objective.remember(data)
+        return objective, history
+
+    @property
+    def odd_(self) -> pl.DataFrame:
+        """Task and score, the oddest first: how much of the item's votes cannot be laid to its workers' matrices."""
+        self._require_fitted()
+        assert isinstance(self.objective_, Outliers)
+        tasks = self.consensus_.votes.tasks.names
+        score = pl.Series("score", self.objective_.scores.numpy())
+        return pl.DataFrame([tasks.alias("task"), score]).sort("score", descending=True, maintain_order=True)

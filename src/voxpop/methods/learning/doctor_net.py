@@ -1,0 +1,135 @@
+"""Guan et al. (2018), "Who said what: modeling individual labelers improves classification": DoctorNet.
+
+Each worker is a head of the network, on a body that they share, trained on the worker's own labels. The classifier is
+the weighted average of all heads; the weights are trained so that it foretells the shares of the votes (WDN).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from voxpop.channels.base import belief_counts, require_table
+from voxpop.learn.crowd import MATRIX, CrowdObjective, OverWorkers, certain
+from voxpop.learn.data import Data
+from voxpop.learn.loop import predictions
+from voxpop.learn.objective import Objective, own_rows, per_task
+from voxpop.learn.parts import Parts, parts_of
+from voxpop.methods.learning.descent import Descent
+from voxpop.numerics.simplex import normalise
+from voxpop.votes import Batch
+
+TOGETHER = 256  # workers that are averaged at a time
+
+
+class Heads(nn.Module):
+    """Each worker's last layer: the network's own, plus what is the worker's. And the weight of each in the average."""
+
+    def __init__(self, workers: int, classes: int, width: int) -> None:
+        super().__init__()
+        self.own = nn.Parameter(torch.zeros(workers, classes, width + 1))  # M,K,D+1: the last is the bias
+        self.say = nn.Parameter(torch.zeros(workers))  # M: log weights
+
+    def log(self, logits: Tensor, features: Tensor, own: Tensor) -> Tensor:
+        """log p(label) of some workers for each row, from the network's logits and features: B,U,K."""
+        more = torch.einsum("bd,ukd->buk", features, own[..., :-1]) + own[..., -1]
+        return (logits[:, None] + more).log_softmax(2)
+
+
+class Average(nn.Module):
+    """The classifier: log of the weighted average of all heads."""
+
+    def __init__(self, parts: Parts, heads: Heads) -> None:
+        super().__init__()
+        self.body, self.head, self.heads = parts.body, parts.head, heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        features = self.body(x)
+        logits = self.head(features)
+        say = self.heads.say.log_softmax(0)
+        parts = [
+            torch.logsumexp(self.heads.log(logits, features, own) + some[:, None], 1)
+            for own, some in zip(torch.split(self.heads.own, TOGETHER), torch.split(say, TOGETHER), strict=True)
+        ]
+        return torch.logsumexp(torch.stack(parts), 0)  # B,K
+
+
+class Doctors(CrowdObjective):
+    """Cross-entropy of each head with its worker's labels, and of the average with the shares of the votes."""
+
+    crowd: Heads
+    counts: Tensor
+
+    def __init__(self, network: nn.Module, data: Data, *, crowd_lr: float, pull: float) -> None:
+        super().__init__(network)
+        M, K = data.votes.M, data.votes.K
+        require_table(M, K, MATRIX)
+        self.parts = parts_of(network, K)
+        self.crowd, self.crowd_lr, self.pull = Heads(M, K, self.parts.width), crowd_lr, pull
+        self.workers = OverWorkers(data)
+        self.share = self.workers.active / max(data.batch.V, 1)  # workers per vote
+        self.register_buffer("counts", torch.zeros(M, K, K))  # as [worker, label, truth], by the trained classifier
+
+    forward = Objective.forward  # known truths teach the network's own head
+
+    def loss(self, x: Tensor, batch: Batch) -> Tensor:
+        if batch.V == 0:
+            return 0 * self.logp(x).sum()
+        who, place = torch.unique(batch.worker.long(), return_inverse=True)  # U, V
+        features = self.parts.body(x)
+        own = self.crowd.own[who]  # U,K,D+1
+        log = self.crowd.log(self.parts.head(features), features, own)  # B,U,K
+        said = log[batch.task.long(), place, batch.label.long()]  # V
+        say = self.crowd.say[who].log_softmax(0)
+        average = torch.logsumexp(log.detach() + say[:, None], 1)  # B,K: of the batch's workers
+        apart = self.workers.mean(own.square().sum((1, 2))[place], batch)
+        pulled = self.pull / 2 * self.share * apart  # a Gaussian prior on what is a worker's own, per vote
+        return per_task(-said, batch) + pulled + per_task(-average.flatten()[batch.cell], batch)
+
+    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+        """By each worker's own head: V."""
+        features = self.parts.body(x)
+        own = self.crowd.own[batch.worker.long()]  # V,K,D+1
+        task = batch.task.long()
+        more = torch.einsum("vd,vkd->vk", features[task], own[..., :-1]) + own[..., -1]
+        log = (self.parts.head(features)[task] + more).log_softmax(1)  # V,K
+        said: Tensor = log.gather(1, batch.label.long()[:, None])[:, 0]
+        return said
+
+    def classifier(self) -> nn.Module:
+        return Average(self.parts, self.crowd)
+
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        return own_rows(self._log(), batch)
+
+    def table(self) -> Tensor | None:
+        return self._log().exp().transpose(1, 2)
+
+    def log_table(self) -> Tensor | None:
+        return self._log().transpose(1, 2)
+
+    def _log(self) -> Tensor:
+        """How often each label went with each class of the classifier: M,K,K as [worker, label, truth]."""
+        return normalise((self.counts + 1 / self.counts.shape[1]).transpose(1, 2)).log().transpose(1, 2)
+
+    def remember(self, data: Data) -> None:
+        """Count what the trained classifier makes of the data's tasks against their votes."""
+        p = predictions(self, data, self.counts.device).exp()
+        self.counts.copy_(belief_counts(data.batch.to(self.counts.device), certain(p.log(), data.known).exp()))
+
+
+@dataclass(repr=False, eq=False)
+class DoctorNet(Descent):
+    """A head for each worker on one body; the classifier is their average, weighted as foretells the votes best."""
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        return Doctors(net, data, **self.common)
+
+    def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
+        objective, history = super()._train(data, epochs)
+        assert isinstance(objective, Doctors)
+        objective.remember(data)
+        return objective, history

@@ -1,0 +1,66 @@
+"""Ibrahim, Nguyen & Fu (2023), "Deep learning from crowdsourced labels: coupled cross-entropy minimization,
+identifiability, and regularization" (paper 003): GeoCrowdNet (F) and (W)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from voxpop.learn.crowd import Confusions, Mixture
+from voxpop.learn.data import Data
+from voxpop.learn.learner import Variants
+from voxpop.learn.objective import Objective
+from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.options import at_least, one_of, option, optional
+from voxpop.votes import Batch
+
+STABLE = 1e-3  # of the identity, added where a determinant is taken
+
+
+def volume(gram: Tensor) -> Tensor:
+    """log det of a mean of outer products (K,K), where it may be of lower rank."""
+    return torch.logdet(gram + STABLE * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
+
+
+class Volume(Mixture):
+    """The loss of CCEM, less ``weight`` times the volume of the one factor: the other is then the smallest simplex."""
+
+    def __init__(
+        self, network: nn.Module, crowd: Confusions, data: Data, *, regularize: str, weight: float, **common: Any
+    ) -> None:
+        super().__init__(network, crowd, data, **common)
+        self.regularize, self.weight = regularize, weight
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        loss = super().of(logp, x, batch)
+        if self.weight == 0:
+            return loss
+        return loss - self.weight * volume(self._f(logp) if self.regularize == "F" else self._w(batch))
+
+    def _f(self, logp: Tensor) -> Tensor:
+        """F F' / B, with F the predictions of the batch: K,K."""
+        f = logp.exp()
+        return f.t() @ f / max(len(f), 1)
+
+    def _w(self, batch: Batch) -> Tensor:
+        """W' W / M, with W the workers' matrices over each other, from the workers of the batch: K,K."""
+        a = self.crowd.of(batch.worker).softmax(2)  # V,K,K
+        return self.workers.mean(torch.einsum("vkl,vjl->vkj", a, a), batch)
+
+
+@dataclass(repr=False, eq=False)
+class GeoCrowdNet(Descent):
+    """CCEM that is identified without class experts (F: predictions spread out) or without anchor points (W)."""
+
+    regularize: str = option("F", one_of("F", "W"), "whose volume is to be large: the predictions', or the workers'")
+    weight: float | None = option(None, optional(at_least(0)), "of the volume; none: held-out votes decide")
+
+    def variants(self, data: Data) -> Variants:
+        return weights_to_try("weight", self.weight, (0.0, 0.01, 0.1), f"weight of the volume of {self.regularize}")
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        settings: dict[str, Any] = {"regularize": self.regularize, "weight": self.weight or 0.0}
+        return Volume(net, self.confusions(data), data, **settings, **self.common)

@@ -1,0 +1,92 @@
+"""Tanno et al. (2019), "Learning from noisy labels by regularized estimation of annotator confusion".
+
+With ``rank`` the confusion depends on the item as well: Zhang et al. (2020), "Disentangling human error from ground
+truth in segmentation of medical images" (paper 003). With ``log`` the form that paper 001 derives from DeepMF (eq. 35).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from voxpop.learn.crowd import Confusions, Mixture, foretold, labelled
+from voxpop.learn.data import Data
+from voxpop.learn.learner import Variants
+from voxpop.learn.objective import Objective, per_task
+from voxpop.learn.parts import parts_of
+from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.options import at_least, flag, option, optional, whole
+from voxpop.votes import Batch
+
+
+class ByItem(nn.Module):
+    """What an item adds to a worker's weights: some matrices made of its features, as much as moves this worker."""
+
+    def __init__(self, width: int, workers: int, classes: int, rank: int) -> None:
+        super().__init__()
+        self.scale = nn.LayerNorm(width, elementwise_affine=False)
+        self.matrices = nn.Linear(width, rank * classes * classes)
+        nn.init.zeros_(self.matrices.weight)
+        nn.init.zeros_(self.matrices.bias)
+        self.moved = nn.Parameter(1 + 0.1 * torch.randn(workers, rank))  # M,R
+
+    def forward(self, features: Tensor, batch: Batch) -> Tensor:
+        made = self.matrices(self.scale(features.detach())).unflatten(1, (-1, batch.K, batch.K))  # B,R,K,K
+        return torch.einsum("vr,vrkl->vkl", self.moved[batch.worker.long()], made[batch.task.long()])
+
+
+class Traced(Mixture):
+    """The loss of CCEM, and ``weight`` times the trace of the average confusion, which is to be small."""
+
+    def __init__(
+        self, network: nn.Module, crowd: Confusions, data: Data, *, weight: float, log: bool, rank: int, **common: Any
+    ) -> None:
+        super().__init__(network, crowd, data, **common)
+        self.weight, self.log = weight, log
+        self.parts = parts_of(network, data.votes.K)
+        self.by_item = ByItem(self.parts.width, data.votes.M, data.votes.K, rank) if rank else None
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        weights = self._weights(x, batch)
+        given = labelled(weights, batch)  # V,K
+        if self.log:
+            fitted = (logp.exp()[batch.task.long()] * given).sum(1)  # V; paper 001, eq. 34
+        else:
+            fitted = foretold(logp, given, batch)
+        return per_task(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(weights, batch)
+
+    def _trace(self, weights: Tensor, batch: Batch) -> Tensor:
+        log = weights.diagonal(dim1=1, dim2=2) - weights.logsumexp(2)  # V,K: log A[k, k]
+        if self.log:  # paper 001, eq. 35: weight is 1 - alpha_kk, in votes
+            return self.share * self.workers.mean(log.sum(1), batch)
+        return self.workers.mean(log.exp().sum(1), batch)
+
+    def _weights(self, x: Tensor, batch: Batch) -> Tensor:
+        weights = self.crowd.of(batch.worker)  # V,K,K
+        return weights if self.by_item is None else weights + self.by_item(self.parts.body(x), batch)
+
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        return labelled(self._weights(x, batch), batch)
+
+    def log_table(self) -> Tensor | None:
+        return super().log_table() if self.by_item is None else None
+
+
+@dataclass(repr=False, eq=False)
+class TraceReg(Descent):
+    """Confusion matrices with as small a trace on average as explains the votes; they may depend on the item."""
+
+    weight: float | None = option(None, optional(at_least(0)), "of the trace; none: held-out votes decide")
+    rank: int = option(0, whole(0), "matrices that an item's features move a worker by; 0: items are alike")
+    log: bool = option(False, flag(), "the logarithm inside mean and trace (paper 001, eq. 35)")
+
+    def variants(self, data: Data) -> Variants:
+        return weights_to_try("weight", self.weight, (0.0, 0.01, 0.1), "weight of the trace")
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        settings: Mapping[str, Any] = {"weight": self.weight or 0.0, "log": self.log, "rank": self.rank}
+        return Traced(net, self.confusions(data), data, **settings, **self.common)

@@ -1,0 +1,51 @@
+"""Wei et al. (2022), "Deep learning from multiple noisy annotators as a union": UnionNet-B.
+
+All workers' labels are one variable: which worker said which label. p(worker, label | x) = sum over truths of
+p(truth | x) T[truth, (worker, label)], with T's rows softmaxes over all pairs. A row is written here as
+T = p(worker | truth) A_worker[truth, label], and p(worker | truth) as n exp(s[worker, truth]) / Z, with n the number of
+the worker's votes: votes come in proportion to n, so Z is the mean of exp(s) over the votes of a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from voxpop.learn.crowd import Confusions, Mixture, foretold
+from voxpop.learn.data import Data
+from voxpop.learn.objective import Objective, per_task
+from voxpop.methods.learning.descent import Descent
+from voxpop.votes import Batch
+
+
+class Union(Mixture):
+    """The cross-entropy of the union's labels."""
+
+    def __init__(self, network: nn.Module, crowd: Confusions, data: Data, *, crowd_lr: float, pull: float) -> None:
+        super().__init__(network, crowd, data, crowd_lr=crowd_lr, pull=pull)
+        self.voting = nn.Parameter(torch.zeros(data.votes.M, data.votes.K))  # M,K: s
+
+    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
+        s = self.voting[batch.worker.long()]  # V,K
+        z = torch.logsumexp(s, 0) - math.log(max(batch.V, 1))  # K: log Z
+        union = s - z + self.crowd.given(batch)  # V,K: log T of each vote, less log n
+        return per_task(-foretold(logp, union, batch), batch) + self.pulled(batch)
+
+    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+        """The label, given who votes: p(truth | x) is weighed by p(worker | truth) first."""
+        weighed = self.logp(x)[batch.task.long()] + self.voting[batch.worker.long()]  # V,K
+        return torch.logsumexp(weighed.log_softmax(1) + self.crowd.given(batch), 1)
+
+    def learned_by_crowd(self) -> list[nn.Parameter]:
+        return [*super().learned_by_crowd(), self.voting]
+
+
+@dataclass(repr=False, eq=False)
+class UnionNet(Descent):
+    """One transition matrix from the truth to all workers' labels together, so that who votes may tell, too."""
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        return Union(net, self.confusions(data), data, **self.common)
