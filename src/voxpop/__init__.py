@@ -31,15 +31,21 @@ if TYPE_CHECKING:
     from voxpop.methods.hierarchical import HierarchicalDawidSkene
     from voxpop.methods.learning.aggnet import AggNet
     from voxpop.methods.learning.annot_mix import AnnotMix
+    from voxpop.methods.learning.bayes_dgc import BayesDGC
+    from voxpop.methods.learning.choose import train
     from voxpop.methods.learning.coinnet import COINNet
     from voxpop.methods.learning.conal import CoNAL
     from voxpop.methods.learning.crowd_layer import CrowdLayer
+    from voxpop.methods.learning.deep_bp import DeepBP
+    from voxpop.methods.learning.deep_mf import DeepMF
     from voxpop.methods.learning.doctor_net import DoctorNet
     from voxpop.methods.learning.geo_crowdnet import GeoCrowdNet
-    from voxpop.methods.learning.trace_reg import TraceReg
-    from voxpop.methods.learning.union_net import UnionNet
-    from voxpop.methods.learning.choose import train
     from voxpop.methods.learning.max_mig import MaxMIG
+    from voxpop.methods.learning.raykar import Raykar
+    from voxpop.methods.learning.trace_reg import TraceReg
+    from voxpop.methods.learning.two_stage import TwoStage
+    from voxpop.methods.learning.union_net import UnionNet
+    from voxpop.methods.learning.yan import Yan
     from voxpop.methods.mace import MACE
     from voxpop.methods.majority import MajorityVote
     from voxpop.methods.mean_field import MeanField

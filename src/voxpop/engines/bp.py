@@ -16,6 +16,8 @@ from torch import Tensor
 
 from voxpop.engines.em import clamp
 from voxpop.engines.loop import Info, Run, iterate
+from voxpop.numerics import dirichlet
+from voxpop.numerics.seeds import generator
 from voxpop.numerics.segments import segment_sum
 from voxpop.votes import Batch
 
@@ -36,9 +38,20 @@ class State:
 
 
 def propagate(
-    batch: Batch, factor: Factor, prior: Tensor, gold: Tensor | None, *, max_iter: int, tol: float, damping: float
+    batch: Batch,
+    factor: Factor,
+    prior: Tensor,
+    gold: Tensor | None,
+    *,
+    max_iter: int,
+    tol: float,
+    damping: float,
+    start: Tensor | None = None,
 ) -> Run[State]:
-    """Pass messages until no belief moves by more than ``tol``. ``prior`` is log p(truth), K or B,K."""
+    """Pass messages until no belief moves by more than ``tol``. ``prior`` is log p(truth), K or B,K.
+
+    The workers' first messages are ``start`` (V,K), or say nothing.
+    """
     before = clamp(prior.expand(batch.B, batch.K), gold)  # B,K
 
     def step(state: State) -> tuple[State, Info]:
@@ -49,8 +62,9 @@ def propagate(
         change = float((after.belief - state.belief).abs().max()) if batch.V else 0.0
         return after, Info(torch.nan, change)
 
-    flat = torch.full((batch.V, batch.K), -math.log(batch.K), device=batch.device)
-    return iterate(step, gather(batch, before, flat), max_iter=max_iter, tol=tol, scale=1.0, stage="messages")
+    if start is None:
+        start = torch.full((batch.V, batch.K), -math.log(batch.K), device=batch.device)
+    return iterate(step, gather(batch, before, start), max_iter=max_iter, tol=tol, scale=1.0, stage="messages")
 
 
 def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
@@ -107,6 +121,23 @@ class Particles:
         """The mean confusion matrix of each worker: M,K,K as [worker, truth, label]."""
         what = "mslk" if self.tables.dim() == 4 else "slk"
         return torch.einsum(f"ms,{what}->mkl", self._posterior(incoming), self.tables)
+
+    def accuracy(self, incoming: Tensor, draws: int, seed: int) -> Tensor:
+        """Draws of each worker's chance of being right: T,M.
+
+        A matrix by its weight; given that, which of the worker's votes are right (independent of each other, as on a
+        tree); given those, a Beta. So doubt about the matrix is doubt about all of a worker's tasks at once.
+        """
+        rng = generator(seed, "accuracy", device=incoming.device)
+        which = torch.multinomial(self._posterior(incoming), draws, replacement=True, generator=rng)  # M,T
+        right = torch.zeros(self.batch.M, draws, dtype=torch.float64, device=incoming.device)
+        for votes, worker, rows, fit in self._blocks(incoming):
+            label = self.batch.label[votes].long()
+            own = incoming[votes].gather(1, label[:, None]) * rows[torch.arange(len(rows)), :, label]  # v,S
+            hit = torch.where(fit > 0, own / fit, own).gather(1, which[worker])  # v,T: p(truth is the label | matrix)
+            right.index_add_(0, worker, (torch.rand(hit.shape, generator=rng, device=hit.device) < hit).double())
+        both = torch.stack([right, self.batch.worker_offsets.diff()[:, None] - right], -1) + 1  # M,T,2
+        return dirichlet.sample(both, rng)[..., 0].t().float()
 
     def _posterior(self, incoming: Tensor) -> Tensor:
         """p(draw) of each worker's draws given all his votes, uniform where no draw fits: M,S."""

@@ -16,7 +16,7 @@ from voxpop.learn.loop import Epoch, in_batches
 from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import Rows
 from voxpop.learn.targets import on_axes
-from voxpop.results import Consensus, Evidence
+from voxpop.results import Consensus
 from voxpop.votes import Axis
 
 
@@ -29,15 +29,13 @@ def conclude(
     options: Mapping[str, Any],
 ) -> Consensus:
     """What the network and the crowd together make of the training tasks, known truths in place."""
-    belief, prior = combined(objective, data)
+    believed, (belief, prior) = objective.believed(), combined(objective, data)
+    if believed is not None:
+        belief = believed.cpu().clone()
     if data.gold is not None:
         known = data.gold >= 0
         belief[known] = torch.nn.functional.one_hot(data.gold[known], data.votes.K).float()
     table = objective.table()
-    evidence = None
-    log = objective.log_table()
-    if log is not None:
-        evidence = Evidence("table", {"log": log.transpose(1, 2).float().contiguous()}, prior)
     return Consensus(
         data.votes,
         belief,
@@ -46,7 +44,7 @@ def conclude(
         history=tuple(Info(-epoch.loss if epoch.bound is None else epoch.bound) for epoch in history),
         options=options,
         fitted_table=None if table is None else table.float(),
-        evidence=evidence,
+        evidence=objective.evidence(prior),
         notes=notes,
         gold=data.gold,
     )

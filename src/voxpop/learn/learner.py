@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,22 +17,31 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor, nn
 
 from voxpop.engines.events import emit, listening
-from voxpop.errors import BadInput, VoxError
+from voxpop.engines.starts import shares
+from voxpop.errors import BadInput, BadOption, VoxError
 from voxpop.learn import held_out
+from voxpop.learn.classical import classical, is_classical
 from voxpop.learn.data import Data
 from voxpop.learn.finish import conclude, forecast
 from voxpop.learn.loop import Settings, Training, seeded
 from voxpop.learn.networks import network
 from voxpop.learn.objective import Objective, asking
-from voxpop.learn.rows import Rows, rows_of
+from voxpop.learn.rows import ImageRows, Rows, rows_of
 from voxpop.learn.targets import votes_of
 from voxpop.learn.texts import reader_for, texts_in
-from voxpop.options import above, anything, at_least, check_options, one_of, option, optional, plain, whole
+from voxpop.options import Rule, above, anything, at_least, check_options, one_of, option, optional, plain, whole
 from voxpop.votes import Votes
 
 
 class NotFitted(VoxError, NotFittedError):  # type: ignore[misc]
     """Something was asked of a learner that has not learned yet."""
+
+
+def class_weights() -> Rule:
+    return Rule(
+        lambda v: v in (None, "balanced") if not isinstance(v, Mapping) else all(w >= 0 for w in v.values()),
+        "balanced, a mapping of classes to weights of at least 0, or none",
+    )
 
 
 Variants = Mapping[str, Mapping[str, Any]]  # a name in words -> the options that differ
@@ -51,13 +60,15 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     seed: int = option(0, whole(0), "seed of everything random")
     weight_decay: float = option(0.0, at_least(0), "L2 penalty on all weights")
     schedule: str = option("constant", one_of("constant", "cosine"), "how the learning rate goes over the epochs")
-    class_weight: Any = option(None, anything(), "balanced, or class -> weight; none: all classes alike")
+    class_weight: Any = option(None, class_weights(), "balanced, or class -> weight; none: all classes alike")
     precision: str = option(
         "32-true", one_of("32-true", "bf16-mixed", "16-mixed"), "of the network's passes: 32-true, bf16-mixed, 16-mixed"
     )
     checkpoint: Any = option(None, anything(), "a file that is written after each epoch and gone on from after a kill")
 
     # -- what a method says ---------------------------------------------------------------------------
+
+    any_classifier: ClassVar[bool] = False  # whether a scikit-learn classifier may be the model
 
     @abstractmethod
     def objective(self, net: nn.Module, data: Data) -> Objective:
@@ -74,24 +85,34 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``gold`` (task -> label, or a frame): known truths of some tasks.
         """
+        data = self._data(X, y, gold)
+        with self._listening():
+            return self._learn(data, *self._chosen(data))
+
+    def _data(self, X: Any, y: Any, gold: Any) -> Data:
+        """What is learned from, checked."""
         check_options(self)
         rows = self._rows_to_fit(X, y)
         votes = votes_of(y, rows)
         data = Data(rows, votes, votes.gold(gold))
         if votes.V == 0 and data.gold is None:
             raise BadInput("there are no votes and no gold: nothing to learn from")
-        with self._listening():
-            chosen, choice = self._chosen(data)
-            objective, history = chosen._train(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
-        self.variant_ = dict(self.variants(data).get(choice.name, {})) if choice else {}
-        self.temperature_ = 1.0
-        self.axes_ = (votes.workers, votes.classes)
-        self.classes_ = votes.classes.names.to_numpy()
+        return data
+
+    def _learn(self, data: Data, chosen: Learner, choice: held_out.Choice | None, notes: tuple[str, ...] = ()) -> Self:
+        """Train the variant that was chosen on all of the data."""
+        objective, history = chosen._train(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
+        now = {f.name: (getattr(self, f.name), getattr(chosen, f.name)) for f in fields(self)}
+        self.variant_ = {name: new for name, (old, new) in now.items() if new is not old and new != old}
+        self.temperature_ = choice.temperature if choice else 1.0
+        self.axes_ = (data.votes.workers, data.votes.classes)
+        self.classes_ = data.votes.classes.names.to_numpy()
         self.objective_ = objective.cpu().eval()
         self.model_ = objective.classifier().eval()
         self.history_ = [asdict(epoch) for epoch in history]
         self.choice_ = choice
-        self.consensus_ = conclude(self._called, objective, data, history, self._notes(choice), plain(self))
+        notes = (*notes, *self._notes(choice))
+        self.consensus_ = conclude(self._called, objective, data, history, notes, plain(self))
         return self
 
     @property
@@ -106,6 +127,9 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named = dict(self.variants(data)) or {"": {}}
         if self.epochs is not None and len(named) == 1:
             return self._with(next(iter(named.values()))), None
+        return self._by_held_out(data, named)
+
+    def _by_held_out(self, data: Data, named: Variants) -> tuple[Learner, held_out.Choice | None]:
         learners = {name: self._with(changes) for name, changes in named.items()}
         makers = {name: learner._maker() for name, learner in learners.items()}
         choice = held_out.choose(makers, data, self._settings(), epochs=self.epochs)
@@ -119,10 +143,38 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _maker(self) -> Callable[[Data], Objective]:
         def make(data: Data) -> Objective:
             with seeded(self.seed, -1, torch.device(self.device)):
-                objective = self.objective(network(self.model, data.rows, data.votes.K), data)
+                objective = self.objective(self._network(data), data)
+                objective.class_weight = self._class_weight(data)
             return objective.to(self.device)
 
         return make
+
+    def _network(self, data: Data) -> nn.Module:
+        if not is_classical(self.model):
+            return network(self.model, data.rows, data.votes.K)
+        if not self.any_classifier:
+            raise BadOption(
+                f"{self._called} trains its model by gradient descent, which {type(self.model).__name__} of "
+                "scikit-learn has not; give a torch Module or a name, or use TwoStage, Raykar, AggNet, BayesDGC, "
+                "DeepMF or DeepBP"
+            )
+        if self.checkpoint is not None:
+            raise BadOption(f"checkpoint: {type(self.model).__name__} of scikit-learn cannot be written without pickle")
+        return classical(self.model, data.votes.K)
+
+    def _class_weight(self, data: Data) -> Tensor | None:
+        """K weights, one on average over the tasks: "balanced" is inversely to how often the votes name a class."""
+        if self.class_weight is None:
+            return None
+        votes = data.votes
+        if isinstance(self.class_weight, str):
+            named = shares(votes, data.gold)[data.voted].sum(0)  # K
+            weight = named.sum() / (votes.K * named)
+            return torch.where(named > 0, weight, 1.0).to(self.device)
+        weight = torch.ones(votes.K)
+        for name, value in self.class_weight.items():
+            weight[votes.classes.position(name)] = value
+        return weight.to(self.device)
 
     def _settings(self) -> Settings:
         names = [f.name for f in fields(Settings) if hasattr(self, f.name)]
@@ -205,6 +257,8 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = self.texts_.rows(texts.texts)
         _check_feature_names(self, X, reset=False)
         rows = rows_of(X)
+        if isinstance(rows, ImageRows) and len(self.shape_) == 3:
+            rows = rows.sized(self.shape_)
         if len(rows) and rows.shape != self.shape_:
             if len(rows.shape) == len(self.shape_) == 1:
                 raise BadInput(

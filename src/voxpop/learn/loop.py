@@ -58,13 +58,14 @@ class Training:
         self.objective, self.data, self.settings, self.epochs = objective, data, settings, epochs
         self.done = 0
         self.history: list[Epoch] = []
-        groups = objective.groups(settings.lr)
-        optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay)
-        self.rates = [group["lr"] for group in optimiser.param_groups]
         self.fabric = Fabric(**placement(settings.device), devices=self._device(), precision=settings.precision)
         self.fabric.launch()
-        self.wrapped, self.optimiser = self.fabric.setup(objective, optimiser)
-        self.learned = data.positions if objective.learns_from_all else data.voted
+        self.by_gradient = any(p.requires_grad for p in objective.parameters())
+        if self.by_gradient:
+            groups = objective.groups(settings.lr)
+            optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay)
+            self.rates = [group["lr"] for group in optimiser.param_groups]
+            self.wrapped, self.optimiser = self.fabric.setup(objective, optimiser)
 
     def _device(self) -> Any:
         where = torch.device(self.settings.device)
@@ -75,14 +76,24 @@ class Training:
         began = time.perf_counter()
         with seeded(self.settings.seed, self.done, self.fabric.device):
             bound = self.refresh()
-            self._set_rates()
-            self.objective.train()
-            losses = [self._step(index) for index in self._batches()]
-        loss = self._mean_of(losses)
+            loss = (
+                self._descend()
+                if self.by_gradient
+                else self.objective.refit(self.data, self.objective.learned(self.data, self.done))
+            )
         self.done += 1
         told = Epoch(loss, bound, seconds=time.perf_counter() - began)
         self.history.append(told)
         return told
+
+    def _descend(self) -> float:
+        """Mini-batches down the gradient; the mean loss."""
+        self._set_rates()
+        self.objective.train()
+        losses = [self._step(index) for index in self._batches()]
+        loss = self._mean_of(losses)
+        self._refuse_nan(len(losses))
+        return loss
 
     def refresh(self) -> float | None:
         """The E-step, with what the network predicts now (nothing before the first epoch)."""
@@ -93,8 +104,9 @@ class Training:
             return self.objective.refresh(self.data, logp)
 
     def _batches(self) -> Iterator[Tensor]:
-        order = torch.randperm(self.learned.numel(), generator=generator(self.settings.seed, "order", self.done))
-        return iter(torch.split(self.learned[order], self.settings.batch_size))
+        learned = self.objective.learned(self.data, self.done)
+        order = torch.randperm(learned.numel(), generator=generator(self.settings.seed, "order", self.done))
+        return iter(torch.split(learned[order], self.settings.batch_size))
 
     def _step(self, index: Tensor) -> Tensor:
         x, parcel = parcel_of(self.data, index, self.fabric.device)
@@ -117,12 +129,19 @@ class Training:
         each = torch.stack(losses)
         bad = (~torch.isfinite(each)).nonzero()
         if bad.numel():
-            step = self.done * len(losses) + int(bad[0]) + 1
-            raise RunFailed(
-                f"the loss became {float(each[bad[0, 0]])} in step {step} (epoch {self.done + 1}): lower lr "
-                f"(now {self.settings.lr:g}), or look for extreme features"
-            )
+            raise self._failed(f"the loss became {float(each[bad[0, 0]])}", int(bad[0]) + 1)
         return float(each.mean())
+
+    def _refuse_nan(self, steps: int) -> None:
+        """The last step's loss may be fine, and what the step made of the weights not."""
+        if not all(bool(torch.isfinite(p).all()) for p in self.objective.parameters()):
+            raise self._failed("a weight became NaN or infinite", steps)
+
+    def _failed(self, what: str, step: int) -> RunFailed:
+        return RunFailed(
+            f"{what} in step {step} of epoch {self.done + 1}: lower lr (now {self.settings.lr:g}), or look for "
+            "extreme features; a checkpoint holds the epoch before"
+        )
 
     # -- after a kill -----------------------------------------------------------------------------
 
@@ -143,8 +162,7 @@ def placement(device: str) -> dict[str, Any]:
 
 def parcel_of(data: Data, index: Tensor, device: torch.device) -> tuple[Tensor, Parcel]:
     """Rows, votes and known truths of the tasks at these positions."""
-    gold = None if data.gold is None else data.gold[index].to(device)
-    return data.rows.take(index).to(device), Parcel(data.votes.batch(index).to(device), gold)
+    return data.rows.take(index).to(device), Parcel(data, index, device)
 
 
 def in_batches(data: Data, device: torch.device, size: int = 4096) -> Iterator[tuple[Tensor, Parcel]]:

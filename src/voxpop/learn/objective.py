@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -13,14 +14,27 @@ from torch import Tensor, nn
 
 from voxpop.learn.data import Data
 from voxpop.numerics.segments import segment_sum
+from voxpop.results import Evidence
 from voxpop.votes import Batch
 
 
 class Parcel:
-    """Carries a batch through wrappers of modules that would take a dataclass apart."""
+    """Some tasks: their positions, their votes (looked up when they are asked for), their known truths (or -1).
 
-    def __init__(self, batch: Batch, gold: Tensor | None) -> None:
-        self.batch, self.gold = batch, gold
+    A plain object: wrappers of modules would take a dataclass apart.
+    """
+
+    def __init__(self, data: Data, rows: Tensor, device: torch.device) -> None:
+        self.rows = rows  # B
+        self._data, self._device = data, device
+
+    @cached_property
+    def batch(self) -> Batch:
+        return self._data.votes.batch(self.rows).to(self._device)
+
+    @cached_property
+    def gold(self) -> Tensor | None:
+        return None if self._data.gold is None else self._data.gold[self.rows].to(self._device)
 
 
 class Objective(nn.Module, ABC):
@@ -28,6 +42,7 @@ class Objective(nn.Module, ABC):
 
     refreshes = False  # whether ``refresh`` wants the predictions of all tasks before each epoch
     learns_from_all = False  # whether tasks without votes teach it anything
+    class_weight: Tensor | None = None  # K: how much a task of each class weighs in the network's loss
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -36,11 +51,22 @@ class Objective(nn.Module, ABC):
     # -- while it trains --------------------------------------------------------------------------
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
-        """The loss of these tasks; known truths count as one more voter, who is right."""
+        """The loss of these tasks, known truths with it: as the network's own error, a task as much as any other."""
         loss = self.loss(x, parcel.batch)
         if parcel.gold is None or not bool((parcel.gold >= 0).any()):
             return loss
-        return loss + F.cross_entropy(self.network(x), parcel.gold, ignore_index=-1)
+        known = parcel.gold >= 0
+        logits = self.network(x)[known].float()
+        errors = F.cross_entropy(logits, parcel.gold[known], weight=self.class_weight, reduction="sum")
+        return loss + errors / len(x)
+
+    def learned(self, data: Data, done: int) -> Tensor:
+        """Positions of the tasks that teach it something, after so many epochs."""
+        return data.positions if self.learns_from_all else data.voted
+
+    def weighed(self, terms: Tensor, batch: Batch) -> Tensor:
+        """Terms of votes (V), each with the weight of the class that it names."""
+        return terms if self.class_weight is None else terms * self.class_weight[batch.label.long()]
 
     @abstractmethod
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
@@ -49,6 +75,10 @@ class Objective(nn.Module, ABC):
     def refresh(self, data: Data, logp: Tensor | None) -> float | None:
         """Before an epoch, given log predictions for all of the data's tasks (None before the first): the bound."""
         return None
+
+    def refit(self, data: Data, tasks: Tensor) -> float:
+        """Where the network is a scikit-learn classifier: fit it to these tasks (positions); the loss there."""
+        raise NotImplementedError(f"{type(self).__name__} learns by gradient descent")
 
     def after_step(self) -> None:
         """What follows a step of the optimiser."""
@@ -66,7 +96,7 @@ class Objective(nn.Module, ABC):
     def logp(self, x: Tensor) -> Tensor:
         """log p(truth | x): B,K."""
         logits: Tensor = self.classifier()(x)
-        return logits.float().log_softmax(1)
+        return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(1)
 
     @abstractmethod
     def given(self, x: Tensor, batch: Batch) -> Tensor:
@@ -95,6 +125,15 @@ class Objective(nn.Module, ABC):
 
     def log_table(self) -> Tensor | None:
         """What each vote says for each truth, M,K,K as [worker, truth, label], where ``combine`` adds just that up."""
+        return None
+
+    def evidence(self, prior: Tensor) -> Evidence | None:
+        """What explains the belief in the tasks that were trained on; ``prior`` is ``prior_of`` them: N,K."""
+        log = self.log_table()
+        return None if log is None else Evidence("table", {"log": log.transpose(1, 2).float().contiguous()}, prior)
+
+    def believed(self) -> Tensor | None:
+        """The belief in the tasks that were trained on, where ``combine`` cannot find it a few tasks at a time: N,K."""
         return None
 
     # -- kept and brought back ----------------------------------------------------------------------

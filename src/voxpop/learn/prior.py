@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from voxpop.priors.classes import ClassPrior, Pi
 
 
+@dataclass(frozen=True, eq=False)
 class NetworkPrior(ClassPrior):
-    """``pi["log"]`` is log p(truth | x), B,K. The engines keep it: the network itself is trained elsewhere."""
+    """log p(truth | x) as the network has it now, B,K; the network itself is trained elsewhere."""
+
+    log: Tensor
 
     def logp(self, pi: Pi) -> Tensor:
-        return pi["log"]
+        return self.log
 
     def stats(self, belief: Tensor) -> Tensor:
         return belief.new_zeros(0)
 
     def update(self, totals: Tensor, pi: Pi | None) -> Pi:
-        assert pi is not None, "a network's predictions are given, not found from the belief"
-        return pi
+        return {"log": self.log}
 
     def penalty(self, pi: Pi) -> Tensor:
-        return torch.zeros((), dtype=torch.float64, device=pi["log"].device)
+        return torch.zeros((), dtype=torch.float64, device=self.log.device)
 
 
 def clip(p: Tensor, most: float) -> Tensor:

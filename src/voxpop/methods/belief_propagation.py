@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from voxpop.channels.base import Theta
 from voxpop.channels.worker_prior import WorkerPrior
 from voxpop.engines import em
 from voxpop.engines.bp import Factor, Particles, propagate
@@ -21,6 +22,7 @@ from voxpop.results import Consensus, Evidence
 from voxpop.votes import Batch, Votes
 
 EXACT_UP_TO = 900  # votes of the busiest worker: above, 1 / binomial(r, r / 2) leaves the range of float64
+ACCURACY_DRAWS = 400  # of each worker's accuracy, for its interval
 MAX_DRAWS = 1 << 27  # numbers in all workers' draws: half a GiB
 
 
@@ -50,9 +52,10 @@ class BeliefPropagation(Iterative):
         flat = torch.full((votes.K,), 1.0, device=batch.device).log_softmax(0)
         run = propagate(batch, factor, flat, gold, max_iter=self.max_iter, tol=self.tol, damping=self.damping)
         belief = run.state.belief.cpu()
-        table, notes = None, ("exact recursion for one coin and two classes",)
+        table, accuracy, notes = None, None, ("exact recursion for one coin and two classes",)
         if isinstance(factor, Particles):
             table = factor.posterior_table(run.state.incoming).cpu()
+            accuracy = factor.accuracy(run.state.incoming, ACCURACY_DRAWS, self.seed).cpu()
             size = factor.effective_size(run.state.incoming)[batch.worker_offsets.diff() > 0]
             least = float(size.min()) if size.numel() else float(factor.tables.shape[-3])
             notes = (f"effective draws a worker: at least {least:.0f} of {factor.tables.shape[-3]}",)
@@ -62,19 +65,33 @@ class BeliefPropagation(Iterative):
             judged(run.status, votes, belief),
             history=run.history,
             fitted_table=table,
+            accuracy_samples=accuracy,
             evidence=Evidence("messages", {"log": run.state.outgoing.cpu()}, flat.cpu()),
             notes=notes,
         )
 
     def _factor(self, votes: Votes, batch: Batch, prior: WorkerPrior, gold: Tensor | None) -> Factor:
-        busiest = int(batch.worker_offsets.diff().max()) if votes.M else 0
-        if prior.kind == "one-coin" and votes.K == 2 and busiest <= EXACT_UP_TO:
-            return OneCoinExact(batch, *self.alpha)
-        if not prior.conjugate:
-            tables = prior.draw(self.samples, self.seed).to(batch.device)  # S,K,K
-            return Particles(batch, tables.transpose(1, 2).contiguous(), torch.zeros(len(tables), device=batch.device))
+        found = factor_of(prior, batch, self.samples, self.seed)
+        if found is not None:
+            return found
         model = em.Model(prior.mean_field(self.samples, self.seed), Uniform(), gold)
         start = shares(votes, gold).to(batch.device)
         field = em.fit(batch, model, start, max_iter=30, tol=1e-4, stage="mean field")
-        drawn = propose(prior, field.state.theta, self.samples, self.seed, limit=MAX_DRAWS)
-        return Particles(batch, drawn.tables, drawn.log_weight)
+        return particles(prior, batch, field.state.theta, self.samples, self.seed)
+
+
+def factor_of(prior: WorkerPrior, batch: Batch, samples: int, seed: int) -> Factor | None:
+    """The exact recursion, or prototypes; None where draws must come from near the mean field (``particles``)."""
+    busiest = int(batch.worker_offsets.diff().max()) if batch.M else 0
+    if prior.kind == "one-coin" and batch.K == 2 and busiest <= EXACT_UP_TO:
+        return OneCoinExact(batch, prior.right, prior.wrong)
+    if prior.conjugate:
+        return None
+    tables = prior.draw(samples, seed).to(batch.device)  # S,K,K
+    return Particles(batch, tables.transpose(1, 2).contiguous(), torch.zeros(len(tables), device=batch.device))
+
+
+def particles(prior: WorkerPrior, batch: Batch, field: Theta, samples: int, seed: int) -> Particles:
+    """Draws for each worker around the mean field's posterior of a named prior."""
+    drawn = propose(prior, field, samples, seed, limit=MAX_DRAWS)
+    return Particles(batch, drawn.tables, drawn.log_weight)

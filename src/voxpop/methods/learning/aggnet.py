@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import nn
 
@@ -17,6 +18,8 @@ from voxpop.options import above, option
 @dataclass(repr=False, eq=False)
 class AggNet(Learner):
     """A confusion matrix per worker by EM, with the network for the prior on each task's class."""
+
+    any_classifier: ClassVar[bool] = True
 
     smoothing: float = option(0.01, above(0), "pseudo votes added to every cell of a confusion matrix")
 
