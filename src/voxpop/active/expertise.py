@@ -6,7 +6,8 @@ as good on every task are the case d = 1, z = 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -15,10 +16,13 @@ from voxpop.errors import BadInput
 
 GROUPS = 64  # of workers, whose best chance on a task is bounded together
 ROUNDS = 5  # of k-means
+BLOCK = 1 << 16  # tasks at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expertise:
+    """``workers``: u, a row for each worker of the votes, in their order. ``tasks``: z, a row for each item."""
+
     workers: Tensor  # M,d: u
     tasks: Tensor  # N,d: z
 
@@ -34,36 +38,65 @@ class Expertise:
     def alike(cls, right: Tensor, tasks: int) -> Expertise:
         """Each worker with one chance of being right on all tasks: M."""
         eps = torch.finfo(torch.float32).eps
-        return cls(torch.logit(right.float(), eps)[:, None], torch.ones(tasks, 1))
+        return cls(torch.logit(right.float(), eps)[:, None], torch.ones(1, 1).expand(tasks, 1))
+
+    @cached_property
+    def same_everywhere(self) -> bool:
+        """Whether the tasks do not differ: then one row stands for all."""
+        return len(self.tasks) > 0 and bool((self.tasks == self.tasks[:1]).all())
 
     def right(self, tasks: Tensor, workers: Tensor) -> Tensor:
         """p(right) of pairs."""
         return torch.sigmoid((self.workers[workers] * self.tasks[tasks]).sum(1))
 
-    def limits(self, workers: Tensor) -> Tensor:
-        """No one of these workers has a larger u'z on a task than this: N.
+    def block(self, tasks: Tensor) -> Tensor:
+        """u'z of some tasks and all workers: B,M."""
+        if self.same_everywhere:
+            return (self.tasks[:1] @ self.workers.t()).expand(len(tasks), -1)
+        return self.tasks[tasks] @ self.workers.t()
+
+    def of_workers(self, rows: Tensor) -> Expertise:
+        return replace(self, workers=self.workers[rows])
+
+    def with_newcomers(self, count: int) -> Expertise:
+        """``count`` workers more, of whom nothing is known: each is taken for the mean of the others."""
+        mean = self.workers.mean(0) if len(self.workers) else self.workers.new_zeros(self.workers.shape[1])
+        return replace(self, workers=torch.cat([self.workers, mean.expand(count, -1)]))
+
+    def shifted(self, shift: Tensor) -> Expertise:
+        """The same with so much (M) added to each worker's logit, on every task."""
+        workers = torch.cat([self.workers, shift[:, None].to(self.workers.dtype)], 1)
+        return Expertise(workers, torch.cat([self.tasks, self.tasks.new_ones(len(self.tasks), 1)], 1))
+
+    def limits(self) -> Tensor:
+        """No worker has a larger u'z on a task than this: N.
 
         Workers are grouped, and u'z <= c'z + r|z| for all within r of a centre c; exact where d = 1.
         """
+        if self.same_everywhere:
+            return self.block(torch.zeros(1, dtype=torch.int64)).amax(1).expand(len(self.tasks))
         if self.tasks.shape[1] == 1:
-            u, z = self.workers[workers, 0], self.tasks[:, 0]  # M', N
+            u, z = self.workers[:, 0], self.tasks[:, 0]  # M, N
             return torch.maximum(u.max() * z, u.min() * z)
-        centres, radius = _grouped(self.workers[workers])
-        out = [
-            (z @ centres.t() + z.norm(dim=1, keepdim=True) * radius).amax(1)
-            for z in torch.split(self.tasks, (1 << 22) // 64)
-        ]
+        centres, radius = balls(self.workers)
+        out = [(z @ centres.t() + z.norm(dim=1, keepdim=True) * radius).amax(1) for z in torch.split(self.tasks, BLOCK)]
         return torch.cat(out) if out else self.tasks.new_zeros(0)
 
 
-def _grouped(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Centres G,d and radii G of groups of rows by k-means; every row is within the radius of a centre."""
-    centres = rows[:: max(1, -(-len(rows) // GROUPS))].clone()
+def balls(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Centres G,d and radii G of groups of rows by k-means; every row is within the radius of its centre."""
+    centres, nearest = grouped(rows, GROUPS)
+    distance = (rows - centres[nearest]).norm(dim=1)
+    radius = torch.zeros(len(centres)).scatter_reduce_(0, nearest, distance, "amax")
+    return centres, radius * (1 + 1e-4)  # the distance is a float32
+
+
+def grouped(rows: Tensor, groups: int) -> tuple[Tensor, Tensor]:
+    """k-means from evenly spread rows: centres G,d, and the group of each row."""
+    centres = rows[:: max(1, -(-len(rows) // groups))].clone()
     for _ in range(ROUNDS):
         nearest = torch.cdist(rows, centres).argmin(1)
         total = torch.zeros_like(centres).index_add_(0, nearest, rows)
         size = torch.bincount(nearest, minlength=len(centres))[:, None]
         centres = torch.where(size > 0, total / size.clamp_min(1), centres)
-    distance, nearest = torch.cdist(rows, centres).min(1)
-    radius = torch.zeros(len(centres)).scatter_reduce_(0, nearest, distance, "amax")
-    return centres, radius * (1 + 1e-4)  # the distance is a float32
+    return centres, torch.cdist(rows, centres).argmin(1)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
-from voxpop.active.values import noise, said
+from voxpop.active.values import error_reduction, noise, said
 from voxpop.numerics import simplex
+
+WIDE = 1 << 22  # numbers in one piece of work
 
 
 class Gain(Protocol):
@@ -36,7 +39,39 @@ class Information:
     belief: Tensor  # N,K
 
     def of(self, tasks: Tensor, right: Tensor) -> Tensor:
+        wide = 1 if right.dim() == 1 else right.shape[1]
+        rows = max(1, WIDE // max(wide * self.belief.shape[1], 1))
+        parts = [self._of(t, r) for t, r in zip(torch.split(tasks, rows), torch.split(right, rows), strict=True)]
+        return torch.cat(parts) if parts else right.clone()
+
+    def _of(self, tasks: Tensor, right: Tensor) -> Tensor:
         belief = self.belief[tasks] if right.dim() == 1 else self.belief[tasks][:, None, :]
         K = self.belief.shape[1]
         right = right.clamp(1 / K, 1)
         return (simplex.entropy(said(belief, right)) - noise(right, K)).clamp_min(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Rise:
+    """By how much this worker's votes are expected to raise the chance that the consensus is right, a vote."""
+
+    belief: Tensor  # N,K
+    ahead: int
+
+    def of(self, tasks: Tensor, right: Tensor) -> Tensor:
+        if right.dim() == 1:
+            return error_reduction(self.belief[tasks], right, self.ahead)
+        rows = tasks.repeat_interleave(right.shape[1])
+        return error_reduction(self.belief[rows], right.reshape(-1), self.ahead).view_as(right)
+
+
+@dataclass(frozen=True, eq=False)
+class Unequal:
+    """A gain whose ties are broken: each task's counts a little more or less."""
+
+    gain: Gain
+    weight: Tensor  # N, near one
+
+    def of(self, tasks: Tensor, right: Tensor) -> Tensor:
+        weight = self.weight[tasks]
+        return self.gain.of(tasks, right) * (weight if right.dim() == 1 else weight[:, None])

@@ -60,7 +60,7 @@ def error_reduction(belief: Tensor, right: Chance, ahead: int = 1) -> Tensor:
 
 def _best_gain(belief: Tensor, right: Tensor, ahead: int) -> Tensor:
     right, wrong = right[:, None], (1 - right[:, None]) / (belief.shape[1] - 1)  # B,1
-    best, second = belief.topk(2, 1).values.split(1, 1)  # B,1
+    best, second = torch.chunk(belief.topk(2, 1).values, 2, 1)  # B,1
     lead = belief.new_zeros(len(belief), 2 * ahead + 1)  # p(votes for the best - for the second | the best is true)
     lead[:, ahead] = 1
     out = belief.new_zeros(len(belief))
@@ -109,4 +109,5 @@ def said(belief: Tensor, right: Tensor) -> Tensor:
 def noise(right: Tensor, classes: int) -> Tensor:
     """H(vote | truth)."""
     wrong: Tensor = (1 - right) / max(classes - 1, 1)
-    return torch.special.entr(right) + (classes - 1) * torch.special.entr(wrong)
+    out: Tensor = torch.special.entr(right) + (classes - 1) * torch.special.entr(wrong)
+    return out
