@@ -107,7 +107,7 @@ class OverWorkers:
 
     def mean(self, terms: Tensor, batch: Batch) -> Tensor:
         """The mean over those who vote of terms that are given for each vote (V,...)."""
-        weight = self.weight.to(terms.device)[batch.worker.long()]  # V: a worker's votes count once together
+        weight = self.weight.to(terms)[batch.worker.long()]  # V: a worker's votes count once together
         scale = self.tasks / max(batch.B, 1) / self.active
         return torch.tensordot(weight, terms, dims=1) * scale
 
@@ -126,14 +126,19 @@ class CrowdObjective(Objective):
         loss = self.of(certain(logp, parcel.gold), x, parcel.batch)
         if parcel.gold is None or not bool((parcel.gold >= 0).any()):
             return loss
-        return loss + nn.functional.nll_loss(logp, parcel.gold, ignore_index=-1)
+        errors = nn.functional.nll_loss(logp, parcel.gold, self.class_weight, ignore_index=-1, reduction="sum")
+        return loss + errors / len(x)
 
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
         return self.of(self.logp(x), x, batch)
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
         """The loss, given log p(truth | x): B,K."""
-        return per_task(-foretold(logp, self.given(x, batch), batch), batch)
+        return self.per_vote(-foretold(logp, self.given(x, batch), batch), batch)
+
+    def per_vote(self, terms: Tensor, batch: Batch) -> Tensor:
+        """The mean of the votes' terms (V), each with its class's weight."""
+        return per_task(self.weighed(terms, batch), batch)
 
     def learned_by_crowd(self) -> list[nn.Parameter]:
         """What learns at the crowd's rate."""

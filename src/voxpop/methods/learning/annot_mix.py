@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
-from voxpop.learn.objective import Objective, Parcel, per_task
+from voxpop.learn.objective import Objective, Parcel
 from voxpop.methods.learning.descent import Descent
 from voxpop.options import at_least, option
 from voxpop.votes import Batch
@@ -50,7 +50,7 @@ class Mixed(Mixture):
         said = torch.logsumexp(logp[:, :, None] + table, 1)  # V,K: log p(label) of the mixed worker
         labels = torch.stack([batch.label, batch.label[other]], 1).long()
         ours, theirs = said.gather(1, labels).unbind(1)
-        return per_task(-(t * ours + (1 - t) * theirs), batch) + self.pulled(batch)
+        return self.per_vote(-(t * ours + (1 - t) * theirs), batch) + self.pulled(batch)
 
 
 @dataclass(repr=False, eq=False)

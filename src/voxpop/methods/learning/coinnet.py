@@ -19,14 +19,15 @@ from voxpop.learn.crowd import Confusions, Mixture, foretold
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Variants
 from voxpop.learn.loop import in_batches
-from voxpop.learn.objective import Objective, asking
+from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Descent
 from voxpop.methods.learning.geo_crowdnet import volume
 from voxpop.numerics.segments import segment_sum
-from voxpop.options import above, at_least, fraction, option, optional
+from voxpop.options import Rule, above, at_least, option, optional
 from voxpop.votes import Batch
 
 ZETA = 1e-10  # inside the norm, so that it has a slope at zero
+SHARE = Rule(lambda v: isinstance(v, int | float) and 0 < v <= 1, "a number above 0, at most 1")
 ROUNDS = 8  # of the closed form; it settles in fewer
 
 
@@ -57,9 +58,9 @@ def _descended(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float,
     for _ in range(ROUNDS):
         slope = price * power / 2 * (norm(a, length, batch) + ZETA) ** (power / 2 - 1)  # B
         steep = 2 * slope[batch.task.long()] * length  # V
-        # - rest / (p + a rest) + steep a = 0
-        root = (p.square() + 4 * rest.square() / steep).sqrt()
-        a = (2 * rest / (steep * (p + root))).clamp(0, 1)
+        # the root of - rest / (p + a rest) + steep a
+        a = 2 * rest / (steep * p + (steep.square() * p.square() + 4 * rest.square() * steep).sqrt())
+        a = torch.where(rest > 0, a.clamp_max(1), 0.0)
     return a
 
 
@@ -87,10 +88,8 @@ class Outliers(Mixture):
         p, length = self._labels(logp, batch)
         with torch.no_grad():
             a = self._odd(p, length, batch)
-        misfit = -torch.log(p + a * (1 - p)).sum()
-        price = self.price * ((norm(a, length, batch) + ZETA) ** (self.power / 2)).sum()
-        loss = (misfit + price) * (batch.total_tasks / max(batch.total_votes, 1) / max(batch.B, 1))
-        loss = loss + self.pulled(batch)
+        price = self.price * (norm(a, length, batch) + ZETA) ** (self.power / 2)  # B
+        loss = self.per_vote(-torch.log(p + a * (1 - p)), batch) + per_task(price, batch) + self.pulled(batch)
         if self.volume == 0:
             return loss
         f = logp.exp()
@@ -136,7 +135,7 @@ class COINNet(Descent):
     """CCEM that sets aside the votes on few odd items; ``odd_`` says which items are odd."""
 
     price: float | None = option(None, optional(above(0)), "of an odd item, in nats; none: held-out votes decide")
-    power: float = option(0.4, fraction(), "of the norm of an item's odd part; near 0 all odd items cost the same")
+    power: float = option(0.4, SHARE, "of the norm of an item's odd part; near 0 all odd items cost the same")
     volume: float | None = option(
         None, optional(at_least(0)), "weight of the volume of the predictions; none: held-out votes decide"
     )

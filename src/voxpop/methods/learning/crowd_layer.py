@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from voxpop.errors import BadOption
 from voxpop.learn.crowd import CrowdWeights, Mixture
 from voxpop.learn.data import Data
-from voxpop.learn.objective import Objective, per_task
+from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Descent
 from voxpop.options import flag, one_of, option
 from voxpop.votes import Batch
@@ -49,7 +49,7 @@ class Layer(Mixture):
     """p(label | x) = softmax(W p), with p the network's softmax: its table is softmax(W e_k)."""
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
-        return per_task(-self._labels(logp, batch), batch) + self.pulled(batch)
+        return self.per_vote(-self._labels(logp, batch), batch) + self.pulled(batch)
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         return self._labels(self.logp(x), batch)
@@ -65,7 +65,7 @@ class Bound(Mixture):
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
         expected = (logp.exp()[batch.task.long()] * self.given(x, batch)).sum(1)  # V
-        return per_task(-expected, batch) + self.pulled(batch)
+        return self.per_vote(-expected, batch) + self.pulled(batch)
 
 
 @dataclass(repr=False, eq=False)
@@ -87,5 +87,5 @@ class CrowdLayer(Descent):
         if self.kind == "MW":
             return start
         right = start.common.detach().log_softmax(1).diagonal().exp()  # K: the crowd's accuracy in each class
-        scale = (right / (1 - right)).log() + math.log(max(data.votes.K - 1, 1))
+        scale = torch.where(right < 1, right.logit() + math.log(max(data.votes.K - 1, 1)), 0.0)
         return Scales(scale, data.votes.M, bias=self.kind == "VW+B")

@@ -16,7 +16,7 @@ from voxpop.channels.base import belief_counts, require_table
 from voxpop.learn.crowd import MATRIX, CrowdObjective, OverWorkers, certain
 from voxpop.learn.data import Data
 from voxpop.learn.loop import predictions
-from voxpop.learn.objective import Objective, own_rows, per_task
+from voxpop.learn.objective import Objective, own_rows
 from voxpop.learn.parts import Parts, parts_of
 from voxpop.methods.learning.descent import Descent
 from voxpop.numerics.simplex import normalise
@@ -87,7 +87,7 @@ class Doctors(CrowdObjective):
         average = torch.logsumexp(log.detach() + say[:, None], 1)  # B,K: of the batch's workers
         apart = self.workers.mean(own.square().sum((1, 2))[place], batch)
         pulled = self.pull / 2 * self.share * apart  # a Gaussian prior on what is a worker's own, per vote
-        return per_task(-said, batch) + pulled + per_task(-average.flatten()[batch.cell], batch)
+        return self.per_vote(-said, batch) + pulled + self.per_vote(-average.flatten()[batch.cell], batch)
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         """By each worker's own head: V."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from voxpop.learn.crowd import Confusions, Mixture, foretold, labelled
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Variants
-from voxpop.learn.objective import Objective, per_task
+from voxpop.learn.objective import Objective
 from voxpop.learn.parts import parts_of
 from voxpop.methods.learning.descent import Descent, weights_to_try
 from voxpop.options import at_least, flag, option, optional, whole
@@ -57,7 +57,7 @@ class Traced(Mixture):
             fitted = (logp.exp()[batch.task.long()] * given).sum(1)  # V; paper 001, eq. 34
         else:
             fitted = foretold(logp, given, batch)
-        return per_task(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(weights, batch)
+        return self.per_vote(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(weights, batch)
 
     def _trace(self, weights: Tensor, batch: Batch) -> Tensor:
         log = weights.diagonal(dim1=1, dim2=2) - weights.logsumexp(2)  # V,K: log A[k, k]
