@@ -7,21 +7,24 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
-from voxpop.methods.registry import METHODS
+from voxpop.methods.registry import LEARNERS, METHODS
 
 
 def test_the_table_has_a_line_for_each_method(voxpop: Run):
     lines = voxpop("methods").out.splitlines()
-    for name, entry in METHODS.items():
+    for name, entry in {**METHODS, **LEARNERS}.items():
         (line,) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.split()[1] == ("aggregate" if name in METHODS else "learn")
         assert entry.summary in line
         assert entry.paper in line
 
 
 def test_the_list_for_machines(voxpop: Run):
     found = json.loads(voxpop("methods", "--json").out)
-    assert [method["name"] for method in found] == ["default", *METHODS]
-    assert {"name", "python", "summary", "paper", "equations"} == set(found[1])
+    assert [method["name"] for method in found] == ["default", *METHODS, *LEARNERS]
+    assert {method["for"] for method in found if method["name"] in METHODS} == {"aggregate"}
+    assert {method["for"] for method in found if method["name"] in LEARNERS} <= {"learn"}
+    assert {"name", "for", "python", "summary", "paper", "equations"} == set(found[1])
 
 
 def test_one_method_shows_every_option_with_default_rule_and_help(voxpop: Run):
@@ -43,6 +46,14 @@ def test_every_method_can_be_shown_and_its_defaults_can_be_set(voxpop: Run, name
         assert voxpop(*example[0].split()[2:], "-o", "-").code == 0
     else:
         assert "no options" in shown.out
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_is_shown_with_its_own_command(voxpop: Run, name: str):
+    method = json.loads(voxpop("methods", name, "--json").out)
+    assert (method["name"], method["for"]) == (name, "learn")
+    assert {"model", "epochs"} <= {option["name"] for option in method["options"]}
+    assert f"Example: voxpop learn votes.csv --features x.npz -m {name} --set " in voxpop("methods", name).out
 
 
 def test_an_unknown_method(voxpop: Run):

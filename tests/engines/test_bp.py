@@ -16,6 +16,7 @@ from voxpop.channels.dirichlet import prior_rows
 from voxpop.channels.worker_prior import WorkerPrior
 from voxpop.engines.bp import Particles, gather, propagate
 from voxpop.engines.bp_exact import OneCoinExact
+from voxpop.errors import DataWarning
 from voxpop.methods.belief_propagation import EXACT_UP_TO, BeliefPropagation
 from voxpop.methods.mean_field import MeanField
 from voxpop.votes import Votes
@@ -245,3 +246,27 @@ def test_damping_ends_in_the_same_place() -> None:
         for d in (0.0, 0.5)
     )
     torch.testing.assert_close(plain, damped, atol=1e-4, rtol=0)
+
+
+def test_doubt_about_a_matrix_is_doubt_about_all_of_a_workers_tasks() -> None:
+    """One worker, right always or never: the accuracy is near 1 or near 0, not surely a half."""
+    always, never = torch.eye(2), torch.eye(2).flip(1)
+    votes = Votes.from_arrays(range(30), [0] * 30, [0, 1] * 15)
+    with pytest.warns(DataWarning, match="all votes are by worker"):
+        found = BeliefPropagation(workers_prior=torch.stack([always, never])).infer(votes)
+    drawn = found.accuracy_samples[:, 0]
+    assert ((drawn > 0.7) | (drawn < 0.3)).all()
+    assert (drawn > 0.5).float().mean() == pytest.approx(0.5, abs=0.1)
+    low, high = found.workers.select("low", "high").row(0)
+    assert low < 0.1
+    assert high > 0.9
+
+
+def test_accuracies_follow_the_messages() -> None:
+    """On average as many votes are right as the messages say, where gold says which."""
+    c = crowd(3, N=40, M=4, K=3, per_task=3)
+    gold = {i: int(k) for i, k in enumerate(c.truth)}
+    found = BeliefPropagation(samples=50).infer(c.votes, gold)
+    hit = np.bincount(c.worker, c.label == c.truth[c.task], minlength=4)
+    expected = (hit + 1) / (np.bincount(c.worker, minlength=4) + 2)
+    np.testing.assert_allclose(found.accuracy_samples.mean(0), expected, atol=0.02)

@@ -6,24 +6,33 @@ from typing import Annotated, Any
 
 import typer
 
-from voxpop.cli.choosing import DEFAULT, DEFAULT_SUMMARY, method_class, method_names
+from voxpop.cli.choosing import DEFAULT, DEFAULT_SUMMARY, method_class
 from voxpop.cli.show import as_option, console, plain, printing, show_json, show_table
-from voxpop.methods.registry import METHODS, find
+from voxpop.methods.registry import LEARNERS, METHODS, find
+
+AGGREGATE, LEARN = "aggregate", "learn"  # what a method is for
+
+
+def _names(incomplete: str) -> list[str]:
+    """For the shell's completion."""
+    return [name for name in (DEFAULT, *METHODS, *LEARNERS) if name.startswith(incomplete)]
 
 
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="One method, to see its options.", autocompletion=method_names),
+        typer.Argument(metavar="[NAME]", help="One method, to see its options.", autocompletion=_names),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for machines.")] = False,
 ) -> None:
     """List the methods, or the options of one.
 
+    Methods for 'aggregate' need votes alone; those for 'learn' train a classifier on features and votes.
+
     Example: voxpop methods dawid-skene
     """
     if name is None:
-        facts = [_facts(known) for known in (DEFAULT, *METHODS)]
+        facts = [_facts(known) for known in (DEFAULT, *METHODS, *LEARNERS)]
         show = _show_list
     else:
         facts = [_facts(name) | {"options": _options(name)}]
@@ -40,6 +49,7 @@ def _facts(name: str) -> dict[str, Any]:
     if name == DEFAULT:
         return {
             "name": DEFAULT,
+            "for": AGGREGATE,
             "python": "consensus",
             "summary": DEFAULT_SUMMARY,
             "paper": "Yao et al. 2018 (stacking)",
@@ -48,6 +58,7 @@ def _facts(name: str) -> dict[str, Any]:
     entry = find(name)
     return {
         "name": entry.name,
+        "for": LEARN if entry.name in LEARNERS else AGGREGATE,
         "python": entry.python,
         "summary": entry.summary,
         "paper": entry.paper,
@@ -58,6 +69,7 @@ def _facts(name: str) -> dict[str, Any]:
 def _options(name: str) -> list[dict[str, Any]]:
     from voxpop.options import option_names
 
+    kind = find(name).load() if name in LEARNERS else method_class(name)
     return [
         {
             "name": option,
@@ -65,14 +77,15 @@ def _options(name: str) -> list[dict[str, Any]]:
             "rule": spec.metadata["rule"].words,
             "help": spec.metadata["help"],
         }
-        for option, spec in option_names(method_class(name)).items()
+        for option, spec in option_names(kind).items()
     ]
 
 
 def _show_list(facts: list[dict[str, Any]]) -> None:
     out = console()
-    show_table(out, ("method", "what it does", "paper"), [(f["name"], f["summary"], f["paper"]) for f in facts])
-    out.print(f"Without -m, '{DEFAULT}' is used. 'voxpop methods NAME' shows the options of one.")
+    rows = [(f["name"], f["for"], f["summary"], f["paper"]) for f in facts]
+    show_table(out, ("method", "for", "what it does", "paper"), rows)
+    out.print(f"'voxpop aggregate' without -m uses '{DEFAULT}'. 'voxpop methods NAME' shows the options of one.")
 
 
 def _show_one(facts: list[dict[str, Any]]) -> None:
@@ -86,5 +99,6 @@ def _show_one(facts: list[dict[str, Any]]) -> None:
         return
     rows = [(o["name"], as_option(o["default"]), o["rule"], o["help"]) for o in options]
     show_table(out, ("option", "default", "may be", "what it is"), rows)
+    verb = "aggregate votes.csv" if method["for"] == AGGREGATE else "learn votes.csv --features x.npz"
     example = f"--set {options[0]['name']}={as_option(options[0]['default'])}"
-    out.print(f"Example: voxpop aggregate votes.csv -m {method['name']} {example}")
+    out.print(f"Example: voxpop {verb} -m {method['name']} {example}")

@@ -8,12 +8,15 @@ messages from tasks to workers (V,K) into those from workers to tasks (V,K); a *
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from voxpop.engines.bp_blocks import Block, blocks_of
 from voxpop.engines.em import clamp
 from voxpop.engines.loop import Info, Run, iterate
 from voxpop.numerics import dirichlet
@@ -97,21 +100,35 @@ class Particles:
     batch: Batch
     tables: Tensor  # S,K,K or M,S,K,K as [(worker,) sample, label, truth]
     log_weight: Tensor  # S or M,S: log p / q of each draw
-    block: int = 1 << 23  # numbers in flight
+    block: int = 1 << 19  # numbers in flight
+
+    @property
+    def draws(self) -> int:
+        return self.tables.shape[-3]
 
     def messages(self, incoming: Tensor) -> Tensor:
         score, zeros = self._scores(incoming)  # M,S
+        weight = torch.softmax(score, 1)  # M,S: given all of a worker's votes
         out = torch.empty_like(incoming)
-        for votes, worker, rows, fit in self._blocks(incoming):
-            log_fit = torch.where(fit > 0, fit.log(), 0.0)
-            left = score[worker] - log_fit  # the worker's other votes
-            left = torch.where(zeros[worker] - (fit <= 0).float() > 0.5, -torch.inf, left)  # v,S
-            top = left.amax(1, keepdim=True)
-            weight = torch.where(top == -torch.inf, 0.0, (left - top).exp())
-            message = torch.einsum("vs,vsk->vk", weight, rows)
-            mass = message.sum(1, keepdim=True)
-            out[votes] = torch.where(mass > 0, message / mass, 1 / message.shape[1]).log()  # nothing fits: say nothing
+        for block, rows, fit in self._fits(incoming):
+            if zeros is None:
+                left = weight[block.worker][:, None] / fit  # P,c,S: given the worker's other votes
+            else:
+                left = self._left_out(score[block.worker][:, None], zeros[block.worker][:, None], fit)
+            message = torch.bmm(left, rows)  # P,c,K
+            mass = message.sum(2, keepdim=True)
+            out[block.votes] = torch.where(
+                mass > 0, message / mass, 1 / message.shape[2]
+            ).log()  # nothing fits: nothing
         return out
+
+    @staticmethod
+    def _left_out(score: Tensor, zeros: Tensor, fit: Tensor) -> Tensor:
+        """Weights given a worker's other votes, where draws may exclude votes: P,c,S."""
+        left = score - torch.where(fit > 0, fit.log(), 0.0)
+        left = torch.where(zeros - (fit <= 0).float() > 0.5, -torch.inf, left)
+        top = left.amax(2, keepdim=True)
+        return torch.where(top == -torch.inf, 0.0, (left - top).exp())
 
     def effective_size(self, incoming: Tensor) -> Tensor:
         """(sum w)^2 / sum w^2 of each worker's draws: how many really count. M."""
@@ -119,8 +136,8 @@ class Particles:
 
     def posterior_table(self, incoming: Tensor) -> Tensor:
         """The mean confusion matrix of each worker: M,K,K as [worker, truth, label]."""
-        what = "mslk" if self.tables.dim() == 4 else "slk"
-        return torch.einsum(f"ms,{what}->mkl", self._posterior(incoming), self.tables)
+        what = "mlsk" if self._rows.dim() == 4 else "lsk"
+        return torch.einsum(f"ms,{what}->mkl", self._posterior(incoming), self._rows)
 
     def accuracy(self, incoming: Tensor, draws: int, seed: int) -> Tensor:
         """Draws of each worker's chance of being right: T,M.
@@ -131,37 +148,50 @@ class Particles:
         rng = generator(seed, "accuracy", device=incoming.device)
         which = torch.multinomial(self._posterior(incoming), draws, replacement=True, generator=rng)  # M,T
         right = torch.zeros(self.batch.M, draws, dtype=torch.float64, device=incoming.device)
-        for votes, worker, rows, fit in self._blocks(incoming):
-            label = self.batch.label[votes].long()
-            own = incoming[votes].gather(1, label[:, None]) * rows[torch.arange(len(rows)), :, label]  # v,S
-            hit = torch.where(fit > 0, own / fit, own).gather(1, which[worker])  # v,T: p(truth is the label | matrix)
-            right.index_add_(0, worker, (torch.rand(hit.shape, generator=rng, device=hit.device) < hit).double())
+        for block, rows, fit in self._fits(incoming):
+            own = rows.gather(2, block.label[:, None, None].expand(-1, rows.shape[1], 1))[:, None, :, 0]  # P,1,S
+            said = incoming[block.votes].gather(2, block.label[:, None, None].expand(-1, fit.shape[1], 1))  # P,c,1
+            hit = said * torch.where(fit > 0, own / fit, 0.0)  # P,c,S: p(truth is the label | matrix)
+            hit = hit.gather(2, which[block.worker][:, None].expand(-1, fit.shape[1], -1))  # P,c,T
+            drawn = torch.rand(hit.shape, generator=rng, device=hit.device) < hit
+            right.index_add_(0, block.worker, (drawn & block.valid[:, :, None]).sum(1).double())
         both = torch.stack([right, self.batch.worker_offsets.diff()[:, None] - right], -1) + 1  # M,T,2
         return dirichlet.sample(both, rng)[..., 0].t().float()
 
     def _posterior(self, incoming: Tensor) -> Tensor:
         """p(draw) of each worker's draws given all his votes, uniform where no draw fits: M,S."""
         score, zeros = self._scores(incoming)
-        score = torch.where(zeros > 0.5, -torch.inf, score)
-        return torch.softmax(torch.where(score.isneginf().all(1, keepdim=True), 0.0, score), 1)
+        if zeros is not None:
+            score = torch.where(zeros > 0.5, -torch.inf, score)
+            score = torch.where(score.isneginf().all(1, keepdim=True), 0.0, score)
+        return torch.softmax(score, 1)
 
-    def _scores(self, incoming: Tensor) -> tuple[Tensor, Tensor]:
-        """For each (worker, draw): the sum of logs of what fits, and how many votes do not."""
-        shape = (self.batch.M, self.tables.shape[-3])
+    def _scores(self, incoming: Tensor) -> tuple[Tensor, Tensor | None]:
+        """For each (worker, draw): the sum of logs of what fits, and how many votes do not (None: all of them do)."""
+        shape = (self.batch.M, self.draws)
         score = self.log_weight.double().expand(shape).clone()
-        zeros = torch.zeros(shape, device=incoming.device)
-        for _, worker, _, fit in self._blocks(incoming):
-            score.index_add_(0, worker, torch.where(fit > 0, fit.log(), 0.0).double())
-            zeros.index_add_(0, worker, (fit <= 0).float())
+        zeros: Tensor | None = None
+        for block, _, fit in self._fits(incoming):
+            if bool(fit.min() <= 0):
+                zeros = torch.zeros(shape, device=incoming.device) if zeros is None else zeros
+                out = (fit <= 0) & block.valid[:, :, None]
+                zeros.index_add_(0, block.worker, out.sum(1).float())
+                fit = torch.where(fit > 0, fit, 1.0)
+            log = fit.log_().mul_(block.valid[:, :, None])
+            score.index_add_(0, block.worker, log.sum(1).double())
         return (score - score.amax(1, keepdim=True)).float(), zeros
 
-    def _blocks(self, incoming: Tensor):  # type: ignore[no-untyped-def]
-        """(which votes, their workers, their rows v,S,K of the draws, and <theta[., label], m> as v,S)."""
-        S, K = self.tables.shape[-3], self.tables.shape[-1]
-        by_label = self.tables.transpose(-3, -2)  # (M,)K,S,K as [(worker,) label, sample, truth]
-        size = max(1, self.block // (S * K))
-        for start in range(0, self.batch.V, size):
-            votes = slice(start, start + size)
-            worker, label = self.batch.worker[votes].long(), self.batch.label[votes].long()
-            rows = by_label[label] if by_label.dim() == 3 else by_label[worker, label]  # v,S,K
-            yield votes, worker, rows, torch.einsum("vsk,vk->vs", rows, incoming[votes])
+    def _fits(self, incoming: Tensor) -> Iterator[tuple[Block, Tensor, Tensor]]:
+        """Blocks of votes, the rows P,S,K of their draws, and <theta[., label], m> as P,c,S."""
+        for block in self._blocks:
+            rows = self._rows[block.label] if self._rows.dim() == 3 else self._rows[block.worker, block.label]
+            yield block, rows, torch.bmm(incoming[block.votes], rows.transpose(1, 2))
+
+    @cached_property
+    def _rows(self) -> Tensor:
+        """What each draw says of a label: (M,)K,S,K as [(worker,) label, sample, truth]."""
+        return self.tables.transpose(-3, -2).contiguous()
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        return blocks_of(self.batch, max(1, self.block // self.draws))

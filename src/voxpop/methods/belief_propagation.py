@@ -57,8 +57,8 @@ class BeliefPropagation(Iterative):
             table = factor.posterior_table(run.state.incoming).cpu()
             accuracy = factor.accuracy(run.state.incoming, ACCURACY_DRAWS, self.seed).cpu()
             size = factor.effective_size(run.state.incoming)[batch.worker_offsets.diff() > 0]
-            least = float(size.min()) if size.numel() else float(factor.tables.shape[-3])
-            notes = (f"effective draws a worker: at least {least:.0f} of {factor.tables.shape[-3]}",)
+            least = float(size.min()) if size.numel() else float(factor.draws)
+            notes = (f"effective draws a worker: at least {least:.0f} of {factor.draws}",)
         return self.consensus(
             votes,
             belief,

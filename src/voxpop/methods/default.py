@@ -178,11 +178,16 @@ def _foretell(channel: Channel, state: em.State, rest: Batch) -> Tensor:
 
 
 def stacking_weights(logs: Tensor, rounds: int = 200) -> Tensor:
-    """The mixture of C models that gives H held-out votes the highest probability, by EM: C. ``logs`` is H,C."""
+    """The mixture of C models that gives H held-out votes the highest probability, by EM: C. ``logs`` is H,C.
+
+    Each model has one vote more in its favour than it earned: a few held-out votes should not rule a model out.
+    """
     p = (logs - logs.amax(1, keepdim=True)).exp()  # H,C
-    weight = torch.full((logs.shape[1],), 1 / logs.shape[1], dtype=logs.dtype)
+    held_out, models = p.shape
+    weight = torch.full((models,), 1 / models, dtype=logs.dtype)
     for _ in range(rounds):
-        weight = weight * (p.t() @ (1 / (p @ weight))) / len(p)
+        earned = weight * (p.t() @ (1 / (p @ weight)))  # C: of H votes
+        weight = (earned + 1) / (held_out + models)
     return weight
 
 
