@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from voxpop.methods.learning.coinnet import COINNet
     from voxpop.methods.learning.conal import CoNAL
     from voxpop.methods.learning.crowd_layer import CrowdLayer
+    from voxpop.methods.learning.dalc import DALC
     from voxpop.methods.learning.deep_bp import DeepBP
     from voxpop.methods.learning.deep_mf import DeepMF
     from voxpop.methods.learning.doctor_net import DoctorNet
     from voxpop.methods.learning.geo_crowdnet import GeoCrowdNet
+    from voxpop.methods.learning.lfc import LFC
     from voxpop.methods.learning.max_mig import MaxMIG
     from voxpop.methods.learning.raykar import Raykar
+    from voxpop.methods.learning.stal import STAL
     from voxpop.methods.learning.trace_reg import TraceReg
     from voxpop.methods.learning.two_stage import TwoStage
     from voxpop.methods.learning.union_net import UnionNet

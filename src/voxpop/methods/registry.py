@@ -271,6 +271,33 @@ LEARNING = (
         _can("adds-up"),
         written="max-mig",
     ),
+    Entry(
+        "DALC",
+        "learning.dalc",
+        "who is good at what, by topics of the features, and a network with dropout; asks",
+        "Yang et al. 2018 (paper 002)",
+        "1-20",
+        _can("bound", "adds-up"),
+        written="dalc",
+    ),
+    Entry(
+        "LFC",
+        "learning.lfc",
+        "logistic regression, and a logistic reliability of each worker in the features; asks",
+        "Yan et al. 2010, 2011",
+        "",
+        _can("bound", "adds-up"),
+        written="lfc",
+    ),
+    Entry(
+        "STAL",
+        "learning.stal",
+        "logistic regression, and a reliability of each worker by topics of a mixture; asks",
+        "Fang et al. 2012",
+        "",
+        _can("bound", "adds-up"),
+        written="stal",
+    ),
 )
 
 METHODS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES}
