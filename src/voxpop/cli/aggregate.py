@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from voxpop.io.write import Writer
     from voxpop.results import Consensus
-    from voxpop.votes import Votes
 
 OUT = "Writing what was found"
 
@@ -145,7 +144,7 @@ def aggregate(
     )
     with progress(f"reading {votes}"):
         data = where.votes()
-        certain = _gold(data, gold, no_gold)
+        certain = r.gold_answers(data, gold, no_gold)
         right = None if truth is None else r.read_truth(truth, data)
     with progress(f"aggregating by {method}"):
         found = chosen.infer(data, certain)
@@ -212,14 +211,3 @@ def _page(found: Consensus, truth: pl.DataFrame | None) -> str:
 
     with progress("drawing the report"):
         return html_page(found, truth)
-
-
-def _gold(votes: Votes, gold: Path | None, no_gold: bool) -> Any:
-    """The gold answers to use: the user's, else those that came with the votes."""
-    if gold is not None:
-        return r.read_gold(gold, votes)
-    if no_gold or not votes.known:
-        return None
-    count = f"{len(votes.known):,} gold answer{'s' * (len(votes.known) != 1)}"
-    say(f"note: taking as certain {count} that came with the votes; --no-gold leaves them out")
-    return votes.known

@@ -38,12 +38,12 @@ def chosen_method(name: str, set_: Sequence[str]) -> Method:
 
     kind = method_class(name)
     options = settings(set_, partial(parse_option, kind))
-    _check_device(options.get("device"))
+    check_device(options.get("device"))
     made: Method = kind(**options)
     return made
 
 
-def _check_device(device: str | None) -> None:
+def check_device(device: str | None) -> None:
     """That torch can compute there."""
     import torch
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -185,6 +185,17 @@ def read_gold(path: Path, votes: Votes) -> pl.DataFrame:
     gold = read_labels(str(path))
     votes.gold(gold)
     return gold
+
+
+def gold_answers(votes: Votes, gold: Path | None, no_gold: bool) -> Any:
+    """The gold answers to use: the user's, else those that came with the votes."""
+    if gold is not None:
+        return read_gold(gold, votes)
+    if no_gold or not votes.known:
+        return None
+    count = f"{len(votes.known):,} gold answer{'s' * (len(votes.known) != 1)}"
+    say(f"note: taking as certain {count} that came with the votes; --no-gold leaves them out")
+    return votes.known
 
 
 def read_truth(path: Path, votes: Votes) -> pl.DataFrame:

@@ -39,22 +39,25 @@ class Features:
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def columns(self, names: Sequence[str]) -> Features:
-        """Numbers in columns of these names and this order, as they were learned from."""
+    def columns(self, names: Sequence[str] | None) -> Features:
+        """Numbers in columns of these names and this order, as they were learned from; None: they had no names."""
         if not isinstance(self.X, pl.DataFrame):
             return self
+        if names is None:
+            return replace(self, X=self.X.to_numpy())
         absent = [name for name in names if name not in self.X.columns]
         if absent:
             raise missing_columns(self.source, absent, self.X.columns, "give the columns that were learned from")
-        return replace(self, X=self.X.select(names))
+        return replace(self, X=self.X.select(list(names)))
 
 
 def read_features(path: str | os.PathLike[str], *, task: str = "task", text: str | None = None) -> Features:
     """Features by task name.
 
     - ``.npz``: ``x`` (a row for each task: numbers, images, or texts) and ``tasks`` (their names);
-    - a table (Parquet, CSV, TSV, JSON lines, ...): the column ``task``, and columns of numbers, or the column of
-      texts that ``text`` names, or one column of paths of images (beside the file, or absolute);
+    - a table (Parquet, CSV, TSV, JSON lines, ...): the column ``task`` (by this or its own name), and columns of
+      numbers, or the column of texts that ``text`` names (it need not where it is the only other one), or one
+      column of paths of images (beside the file, or absolute);
     - a folder of images: a file's name, without its extension, is the task's.
     """
     place = Path(path)
@@ -156,6 +159,7 @@ def _folder(folder: Path) -> Features:
 def _table(path: Path, task: str, text: str | None) -> Features:
     table = open_table(Source.of(path))
     frame = table.typed() if isinstance(table, Parquet) else in_full(table)
+    task = task if task in frame.columns else "task"
     wanted = [task] if text is None else [task, text]
     absent = [c for c in wanted if c not in frame.columns]
     if absent:

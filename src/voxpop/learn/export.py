@@ -37,15 +37,29 @@ def export(learner: Learner, path: str | PathLike[str]) -> None:
     """Write the classifier of a fitted learner to ``path``: .pt (TorchScript) or .onnx. It is checked before."""
     from voxpop.io.write import writing
 
-    learner._require_fitted()
+    content = exported(learner, path)
+    with writing(path) as file:
+        file.write(content)
+
+
+def check_path(path: str | PathLike[str]) -> None:
+    """That its form can be written here."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".pt", ".onnx"):
         raise BadInput(f"{path}: name it .pt for TorchScript or .onnx for ONNX")
+    absent = [name for name in ("onnx", "onnxscript") if suffix == ".onnx" and find_spec(name) is None]
+    if absent:
+        raise BadInput(f"{path}: ONNX needs {' and '.join(absent)} (pip install onnx onnxscript); or write a .pt file")
+
+
+def exported(learner: Learner, path: str | PathLike[str]) -> bytes:
+    """What ``export`` writes to a file of this name."""
+    check_path(path)
+    learner._require_fitted()
     plain = Classifier(learner.model_, learner.temperature_).eval()
     example = torch.randn(ROWS, *learner.shape_, generator=torch.Generator().manual_seed(0))
-    content = (_torchscript if suffix == ".pt" else _onnx)(plain, example, _facts(learner))
-    with writing(path) as file:
-        file.write(content)
+    form = _torchscript if Path(path).suffix.lower() == ".pt" else _onnx
+    return form(plain, example, _facts(learner))
 
 
 def _facts(learner: Learner) -> dict[str, str]:
@@ -72,9 +86,6 @@ def _torchscript(plain: nn.Module, example: Tensor, facts: dict[str, str]) -> by
 
 
 def _onnx(plain: nn.Module, example: Tensor, facts: dict[str, str]) -> bytes:
-    absent = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
-    if absent:
-        raise BadInput(f"writing ONNX needs {' and '.join(absent)} (pip install onnx onnxscript); or write a .pt file")
     import onnx
 
     with warnings.catch_warnings(), torch.no_grad():

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from voxpop.channels.base import table_fits
 from voxpop.engines.loop import Info
 from voxpop.engines.outcome import Status
 from voxpop.learn.data import Data
@@ -16,7 +17,8 @@ from voxpop.learn.loop import Epoch, in_batches
 from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import Rows
 from voxpop.learn.targets import on_axes
-from voxpop.results import Consensus
+from voxpop.results import Consensus, Evidence
+from voxpop.results.workers import counted_table
 from voxpop.votes import Axis
 
 
@@ -44,10 +46,20 @@ def conclude(
         history=tuple(Info(-epoch.loss if epoch.bound is None else epoch.bound) for epoch in history),
         options=options,
         fitted_table=None if table is None else table.float(),
-        evidence=objective.evidence(prior),
+        evidence=objective.evidence(prior) or _left_out(data, belief, table, prior),
         notes=notes,
         gold=data.gold,
     )
+
+
+def _left_out(data: Data, belief: Tensor, table: Tensor | None, prior: Tensor) -> Evidence | None:
+    """Where evidence does not add up: a vote is left out by Bayes' rule with its worker's confusion matrix."""
+    votes = data.votes
+    if table is None and not table_fits(votes.M, votes.K):
+        return None
+    table = counted_table(votes.whole, belief) if table is None else table.cpu()
+    log = table.float().clamp_min(torch.finfo(torch.float32).tiny).log()  # M,K,K as [worker, truth, label]
+    return Evidence("average", {"log": log.transpose(1, 2).contiguous()}, prior.cpu())
 
 
 def combined(objective: Objective, data: Data) -> tuple[Tensor, Tensor]:

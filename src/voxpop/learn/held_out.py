@@ -7,6 +7,7 @@ once; large data only so much as is needed to tell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ FOLDS = 5
 SHARE = 0.2
 LIMIT = 100  # epochs at most
 PATIENCE = 10  # epochs without a better one before it stops
+HOTTEST = 5.0  # temperatures are looked for from 1 / 5 to 5
+GOLDEN = (5**0.5 - 1) / 2
 
 Maker = Callable[[Data], Objective]
 
@@ -37,6 +40,7 @@ class Choice:
     foretold: float  # mean log probability of a held-out vote at that epoch
     curve: tuple[float, ...]  # the same after each epoch
     score: float  # what variants were compared by
+    temperature: float = 1.0  # of the classifier, at which held-out votes are likeliest
 
 
 def parts(data: Data, seed: int) -> list[Tensor]:
@@ -68,6 +72,7 @@ def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: S
     runs = [(_training(make, data, part, settings, limit), data.part(part.sort().values)) for part in held]
     curve: list[float] = []
     scores: list[float] = []
+    said: list[tuple[Tensor, Tensor]] = []
     for number in range(limit):
         for training, _ in runs:
             training.epoch()
@@ -76,10 +81,13 @@ def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: S
         curve.append(float(sums[0] / sums[1]))
         scores.append(float(sums[2] / sums[3]))
         emit(f"held-out votes, {name}", number + 1, limit, curve[-1])
+        if number + 1 == limit if epochs else number == _best(scores):
+            said = [_said(training, hidden) for training, hidden in runs]
         if epochs is None and number - _best(scores) >= PATIENCE:
             break
     best = len(curve) - 1 if epochs else _best(scores)
-    return Choice(name, best + 1, curve[best], tuple(curve), scores[best])
+    t = temperature(*(torch.cat(each) for each in zip(*said, strict=True)))
+    return Choice(name, best + 1, curve[best], tuple(curve), scores[best], t)
 
 
 def _best(values: Sequence[float]) -> int:
@@ -105,6 +113,39 @@ def _foretold(training: Training, hidden: Data) -> tuple[float, float, float, fl
     return logs, counts[0], scores, counts[1]
 
 
+def _said(training: Training, hidden: Data) -> tuple[Tensor, Tensor]:
+    """For each hidden vote, log p(truth | x) and log p(label | truth) under each truth: V,K both."""
+    logs, given = [], []
+    with asking(training.objective):
+        for x, parcel in in_batches(hidden, training.fabric.device):
+            logs.append(training.objective.logp(x)[parcel.batch.task.long()].double().cpu())
+            given.append(training.objective.given(x, parcel.batch).double().cpu())
+    return torch.cat(logs), torch.cat(given)
+
+
+def temperature(logp: Tensor, given: Tensor) -> float:
+    """The T at which softmax(logp / T) foretells the votes best; 1 where that gains less than chance would.
+
+    Twice the log likelihood that one free number gains by chance alone is below 4 with 95%.
+    """
+
+    def likelihood(log_t: float) -> float:
+        return float(torch.logsumexp((logp / math.exp(log_t)).log_softmax(1) + given, 1).sum())
+
+    low, high = -math.log(HOTTEST), math.log(HOTTEST)
+    while high - low > 0.01:  # golden section
+        first, second = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        if likelihood(first) >= likelihood(second):
+            high = second
+        else:
+            low = first
+    best = (low + high) / 2
+    return math.exp(best) if likelihood(best) - likelihood(0.0) > 2 else 1.0
+
+
 def described(choice: Choice) -> str:
     name = f"{choice.name}, " if choice.name else ""
-    return f"{name}{choice.epochs} epochs: the mean log probability of a held-out vote was {choice.foretold:.3f}"
+    tempered = "" if choice.temperature == 1 else f"; calibrated by the temperature {choice.temperature:.2f}"
+    return (
+        f"{name}{choice.epochs} epochs: the mean log probability of a held-out vote was {choice.foretold:.3f}{tempered}"
+    )

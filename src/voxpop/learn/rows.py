@@ -100,6 +100,12 @@ class ImageRows(Rows):
         size = (self.shape[2], self.shape[1])
         return torch.stack([self._read(self.paths[i], size) for i in index.tolist()]).float() / 255
 
+    def sized(self, shape: tuple[int, ...]) -> ImageRows:
+        """The same images, brought to the size of others."""
+        other = ImageRows([])
+        other.paths, other.shape = self.paths, shape
+        return other
+
     @staticmethod
     def _read(path: Path, size: tuple[int, int] | None) -> Tensor:
         from PIL import Image, UnidentifiedImageError
@@ -184,7 +190,8 @@ def _of_array(array: np.ndarray[Any, Any]) -> Rows:
             f"X has {array.ndim} axis; give a row for each task. Reshape your data: X.reshape(-1, 1) if it "
             "has a single feature"
         )
-    return _of_tensor(torch.from_numpy(np.ascontiguousarray(array)))
+    array = np.ascontiguousarray(array)
+    return _of_tensor(torch.from_numpy(array if array.flags.writeable else array.copy()))
 
 
 def _of_tensor(values: Tensor) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,11 +62,23 @@ def on_axes(y: Any, rows: Rows, workers: Axis, classes: Axis) -> Votes:
     votes = y if isinstance(y, Votes) else votes_of(y, rows)
     if votes.workers == workers and votes.classes == classes:
         return votes
-    frame = votes.to_frame()
-    return Votes.from_frame(
-        frame,
-        tasks=votes.tasks.names,
-        workers=workers.names,
-        classes=classes.names,
-        source="the votes to forecast from",
+    worker, label = _moved(votes.workers, workers, votes.worker), _moved(votes.classes, classes, votes.label)
+    order = torch.argsort(votes.task.long() * len(classes) + label)  # by task and label, then ...
+    order = order[torch.argsort(votes.task.long()[order] * len(workers) + worker[order], stable=True)]  # ... worker
+    return replace(
+        votes, task=votes.task[order], worker=worker[order], label=label[order], workers=workers, classes=classes
     )
+
+
+def _moved(here: Axis, there: Axis, position: Tensor) -> Tensor:
+    """Positions on one axis as those on another: V. All names that occur must be known there."""
+    code = there.codes(here.names)
+    used = pl.Series(torch.bincount(position.long(), minlength=len(here)).numpy() > 0)
+    strange = here.names.filter(code.is_null() & used)
+    if len(strange):
+        one = "worker" if here.kind == "workers" else "label"
+        remedy = "leave their votes out" if one == "worker" else "leave these votes out"
+        raise BadInput(
+            *(f"the votes have a {one} '{name}' that nothing was learned of; {remedy}" for name in strange.head(1000))
+        )
+    return torch.from_numpy(code.fill_null(0).cast(pl.Int32).to_numpy().copy())[position.long()]

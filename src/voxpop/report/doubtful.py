@@ -70,7 +70,7 @@ def most_doubtful(found: Consensus, truth: Any = None) -> list[Doubt]:
 
 def contested(found: Consensus, truth: Any = None, picture: Picture | None = None) -> list[Doubt]:
     """The most doubtful of the tasks that several workers voted on, with the weight of each vote."""
-    if found.votes.K < 2:
+    if found.votes.K < 2 or found.evidence is None:
         return []
     known, doubts = found.votes.truth(truth), []
     for task, sure in _least_sure(found, CONTESTED, EXPLAINED):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from math import log2
 from os import PathLike
@@ -42,11 +42,13 @@ def html_page(
     others: Iterable[Consensus] = (),
     title: str | None = None,
     picture: Picture | None = None,
+    learned: Mapping[str, Any] | None = None,
 ) -> str:
     """What was found, how sure it is, and who can be trusted, as one self-contained HTML page.
 
     ``truth`` (task -> label, or a frame) only evaluates. ``others`` are results of other methods on the same
     votes to show beside. ``picture`` gives a task's picture as PNG, for the tasks that are shown one by one.
+    ``learned`` is what ``report.learning`` says of a training.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -84,6 +86,7 @@ def html_page(
         pairs_in_all=0 if alike is None else len(alike),
         mistakes=commonest_mistakes(found),
         figures=_figures(found, truth),
+        learned=learned,
     )
 
 

@@ -25,14 +25,17 @@ def evaluate(found: Consensus, truth: Any) -> dict[str, float]:
     if known is None or not bool((known >= 0).any()):
         raise BadInput("no task has a known truth: nothing to evaluate")
     rows = torch.nonzero(known >= 0)[:, 0]
-    right = known[rows]
-    label, sure = found.label[rows].long(), found.certainty[rows].double()
-    sure_of = found.belief if found.sure is None else found.sure
-    padded = torch.nn.functional.pad(sure_of[rows].double(), (0, 1))  # T,K+1: no belief in what is no class
+    return scored((found.belief if found.sure is None else found.sure)[rows], found.label[rows].long(), known[rows])
+
+
+def scored(sure_of: Tensor, label: Tensor, right: Tensor) -> dict[str, float]:
+    """The scores of ``evaluate`` from p(class) (T,K), labels (T) and truths (T; K for one that is no class)."""
+    sure = sure_of.gather(1, label[:, None])[:, 0].double()
+    padded = torch.nn.functional.pad(sure_of.double(), (0, 1))  # T,K+1: no belief in what is no class
     at_truth = padded.gather(1, right[:, None])[:, 0]
     hit = (label == right).double()
     return {
-        "tasks": float(rows.numel()),
+        "tasks": float(right.numel()),
         "accuracy": float(hit.mean()),
         "f1": float(f1_score(right.numpy(), label.numpy(), average="macro", zero_division=0)),
         "log_loss": float(-at_truth.clamp_min(1e-12).log().mean()),

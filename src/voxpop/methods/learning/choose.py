@@ -34,7 +34,7 @@ def train(X: Any, y: Any, gold: Any = None, *, methods: Sequence[str] | None = N
     names = candidates() if methods is None else list(methods)
     if not names:
         raise BadOption("methods: give at least one name of a method that learns")
-    learners = {name: find(name, LEARNERS).load()(**options) for name in names}
+    learners: dict[str, Learner] = {name: find(name, LEARNERS).load()(**options) for name in names}
     first = next(iter(learners.values()))
     data = first._data(X, y, gold)
     with first._listening():
