@@ -64,7 +64,7 @@ class Confusions(CrowdWeights):
         counts = belief_counts(data.batch, shares(data.votes, data.gold)[data.positions]).transpose(1, 2)  # M,K,K
         crowd = normalise(counts.sum(0) + pseudo * (torch.eye(K) + 1 / K))  # K,K as [truth, label]
         each = normalise(counts + pseudo * crowd)  # M,K,K as [worker, truth, label]
-        return cls(crowd.log().float(), (each.log() - crowd.log()).float())
+        return cls(crowd.log().float(), (each.log() - crowd.log()).float().contiguous())
 
     def of(self, worker: Tensor) -> Tensor:
         return self.common + self.own[worker.long()]
@@ -100,9 +100,9 @@ class OverWorkers:
     """Means over workers, estimated from the votes of a batch: no other worker is looked at."""
 
     def __init__(self, data: Data) -> None:
-        count = torch.bincount(data.batch.worker.long(), minlength=data.votes.M)  # M
-        self.active = max(int((count > 0).sum()), 1)
-        self.weight = 1 / count.clamp_min(1).float()  # M
+        self.votes = torch.bincount(data.batch.worker.long(), minlength=data.votes.M)  # M: how many are whose
+        self.active = max(int((self.votes > 0).sum()), 1)
+        self.weight = 1 / self.votes.clamp_min(1).float()  # M
         self.tasks = max(data.positions.numel(), 1)
 
     def mean(self, terms: Tensor, batch: Batch) -> Tensor:
@@ -123,11 +123,13 @@ class CrowdObjective(Objective):
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
         logp = self.logp(x)  # B,K
-        loss = self.of(certain(logp, parcel.gold), x, parcel.batch)
-        if parcel.gold is None or not bool((parcel.gold >= 0).any()):
-            return loss
-        errors = nn.functional.nll_loss(logp, parcel.gold, self.class_weight, ignore_index=-1, reduction="sum")
-        return loss + errors / len(x)
+        return self.of(certain(logp, parcel.gold), x, parcel.batch) + self.errors(logp, parcel.gold)
+
+    def errors(self, logp: Tensor, gold: Tensor | None) -> Tensor | float:
+        """Known truths (B, -1 elsewhere) as the network's own error, a task as much as any other."""
+        if gold is None or not bool((gold >= 0).any()):
+            return 0.0
+        return nn.functional.nll_loss(logp, gold, self.class_weight, ignore_index=-1, reduction="sum") / len(logp)
 
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
         return self.of(self.logp(x), x, batch)

@@ -16,7 +16,7 @@ from voxpop.channels.base import belief_counts, require_table
 from voxpop.learn.crowd import MATRIX, CrowdObjective, OverWorkers, certain
 from voxpop.learn.data import Data
 from voxpop.learn.loop import predictions
-from voxpop.learn.objective import Objective, own_rows
+from voxpop.learn.objective import Objective, Parcel, own_rows
 from voxpop.learn.parts import Parts, parts_of
 from voxpop.methods.learning.descent import Descent
 from voxpop.numerics.simplex import normalise
@@ -73,7 +73,10 @@ class Doctors(CrowdObjective):
         self.share = self.workers.active / max(data.batch.V, 1)  # workers per vote
         self.register_buffer("counts", torch.zeros(M, K, K))  # as [worker, label, truth], by the trained classifier
 
-    forward = Objective.forward  # known truths teach the network's own head
+    def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
+        """Known truths teach the network's own head."""
+        loss = self.loss(x, parcel.batch)
+        return loss if parcel.gold is None else loss + self.errors(self.network(x).log_softmax(1), parcel.gold)
 
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
         if batch.V == 0:

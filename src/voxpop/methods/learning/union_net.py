@@ -36,8 +36,10 @@ class Union(Mixture):
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         """The label, given who votes: p(truth | x) is weighed by p(worker | truth) first."""
-        weighed = self.logp(x)[batch.task.long()] + self.voting[batch.worker.long()]  # V,K
-        return torch.logsumexp(weighed.log_softmax(1) + self.crowd.given(batch), 1)
+        voting = self.voting + self.workers.votes.to(self.voting)[:, None].log()
+        who = voting.log_softmax(0)[batch.worker.long()]  # V,K: log p(worker | truth)
+        weighed = (self.logp(x)[batch.task.long()] + who).log_softmax(1)
+        return torch.logsumexp(weighed + self.crowd.given(batch), 1)
 
     def learned_by_crowd(self) -> list[nn.Parameter]:
         return [*super().learned_by_crowd(), self.voting]
