@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from voxpop.methods.mace import MACE
     from voxpop.methods.majority import MajorityVote
     from voxpop.methods.mean_field import MeanField
+    from voxpop.methods.online import OnlineDawidSkene
     from voxpop.methods.registry import LEARNERS, METHODS, make
     from voxpop.methods.weighted import WeightedVote, ZeroBasedSkill
     from voxpop.results import Consensus, plots
@@ -70,6 +71,7 @@ _WHERE = {
     "Learner": "learn.learner",
     "METHODS": "methods.registry",
     "NotFitted": "learn.learner",
+    "OnlineDawidSkene": "methods.online",
     "make": "methods.registry",
     "Consensus": "results",
     "Texts": "learn.texts",

@@ -26,6 +26,10 @@ def load(path: str | PathLike[str], model: Any = None) -> Any:
             raise BadInput(f"{path}: {error}") from None
     if model is not None:
         raise BadInput(f"{path}: holds a {kind}, which has no network; load it without model=")
+    if kind == "online":
+        from voxpop.methods.online import OnlineDawidSkene
+
+        return OnlineDawidSkene.load(path)
     if kind != "consensus":
         raise BadInput(f"{path}: holds a {kind}, which this voxpop does not know; upgrade")
     return put_together(header, tensors)

@@ -103,7 +103,7 @@ def taken_apart(found: Consensus) -> tuple[Header, Tensors]:
         tensors |= {f"evidence.{name}": tensor for name, tensor in found.evidence.theta.items()}
     axes = {}
     for kind in ("tasks", "workers", "classes"):
-        axes[kind], packed = _pack(getattr(votes, kind))
+        axes[kind], packed = pack_axis(getattr(votes, kind))
         tensors |= {f"{kind}.{name}": tensor for name, tensor in packed.items()}
     header: Header = {
         "format": FORMAT,
@@ -121,7 +121,8 @@ def taken_apart(found: Consensus) -> tuple[Header, Tensors]:
 
 
 def put_together(header: Header, tensors: Tensors) -> Consensus:
-    tasks, workers, classes = (_unpack(kind, header["axes"][kind], tensors) for kind in ("tasks", "workers", "classes"))
+    axes = header["axes"]
+    tasks, workers, classes = (unpack_axis(kind, axes[kind], tensors) for kind in ("tasks", "workers", "classes"))
     votes = Votes(
         tensors["task"], tensors["worker"], tensors["label"], tasks, workers, classes, dropped=header["dropped"]
     )
@@ -146,7 +147,7 @@ def put_together(header: Header, tensors: Tensors) -> Consensus:
     )
 
 
-def _pack(axis: Axis) -> tuple[str, Tensors]:
+def pack_axis(axis: Axis) -> tuple[str, Tensors]:
     """How the names are stored, and the tensors that hold them."""
     names = axis.names
     if names.dtype != pl.String:
@@ -156,7 +157,7 @@ def _pack(axis: Axis) -> tuple[str, Tensors]:
     return "String", {"names": torch.from_numpy(np.frombuffer(blob, np.uint8).copy()), "ends": torch.from_numpy(ends)}
 
 
-def _unpack(kind: str, dtype: str, tensors: Tensors) -> Axis:
+def unpack_axis(kind: str, dtype: str, tensors: Tensors) -> Axis:
     stored = tensors[f"{kind}.names"].numpy()
     if dtype != "String":
         return Axis(kind, pl.Series(stored).cast(getattr(pl, dtype)))
