@@ -158,7 +158,12 @@ def test_every_public_name_is_somewhere() -> None:
 @pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
 def test_counts_in_words_are_right(page: str) -> None:
     ones = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    teens = ("ten", "eleven", "twelve", *(f"{ten}teen" for ten in ("thir", "four", "fif", "six", "seven", "eigh", "nine")))
+    teens = (
+        "ten",
+        "eleven",
+        "twelve",
+        *(f"{ten}teen" for ten in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+    )
     tens = [f"{ten}{one}" for ten in ("twenty", "thirty", "forty") for one in ("", *(f"-{one}" for one in ones))]
     words = dict(enumerate([*teens, *tens], 10))
     text = (ROOT / page).read_text().lower().replace("[", "").replace("**", "")

@@ -109,7 +109,8 @@ class OverWorkers:
         """The mean over those who vote of terms that are given for each vote (V,...)."""
         weight = self.weight.to(terms)[batch.worker.long()]  # V: a worker's votes count once together
         scale = self.tasks / max(batch.B, 1) / self.active
-        return torch.tensordot(weight, terms, dims=1) * scale
+        total: Tensor = torch.tensordot(weight, terms, dims=1)
+        return total * scale
 
 
 class CrowdObjective(Objective):

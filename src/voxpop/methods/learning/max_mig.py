@@ -1,0 +1,218 @@
+"""Cao, Xu, Kong and Wang, "Max-MIG: an Information Theoretic Approach for Joint Learning from Crowds" (paper 004).
+
+A classifier h of the features and an aggregator g of the votes are trained to tell as much as possible of each other,
+in f-mutual information. What both know is the truth, whatever else the workers' mistakes have in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from voxpop.channels.base import belief_counts, require_table
+from voxpop.engines.starts import shares
+from voxpop.errors import BadOption
+from voxpop.learn.data import Data
+from voxpop.learn.learner import Learner, Variants
+from voxpop.learn.objective import Objective
+from voxpop.numerics.simplex import normalise
+from voxpop.options import Rule, above, one_of, option
+from voxpop.votes import Batch
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Table 1: what agreement on one task is worth, from log K, and what it costs across two tasks, from K."""
+
+    reward: Callable[[Tensor], Tensor]  # the derivative of f
+    cost: Callable[[Tensor], Tensor]  # f* of the derivative
+
+
+DIVERGENCES: Mapping[str, Divergence] = MappingProxyType(
+    {
+        "kl": Divergence(lambda log: 1 + log, lambda K: K),
+        "pearson": Divergence(lambda log: 2 * torch.expm1(log), lambda K: K.square() - 1),
+        "js": Divergence(lambda log: math.log(2) + F.logsigmoid(log), lambda K: torch.log1p(K) - math.log(2)),
+    }
+)
+
+
+def gains(h: Tensor, g: Tensor, prior: Tensor, divergence: Divergence, weight: Tensor | None = None) -> Tensor:
+    """Eq. 1, what each task adds to the f-mutual information gain: B. Given log h and log g (B,K) and log p (K).
+
+    The mean goes to the sum over x and y of P(x) P(y) f(P(x, y) / (P(x) P(y))). Tasks may weigh differently: B.
+    Pairs are all those of two different tasks; where there is one task only, there is no gain to speak of: empty.
+    """
+    B = len(h)
+    if B < 2:
+        return h[:0, 0]
+    w = h.new_ones(B) if weight is None else weight / weight.mean()
+    pairs = w.sum().square() - w.square().sum()
+    same = torch.logsumexp(h + g - prior, 1)  # B: log K of each task with itself
+    K = (h - prior).exp() @ g.exp().T  # B,B
+    across = divergence.cost(K) * (1 - torch.eye(B, device=K.device)) @ w  # B
+    return w * (divergence.reward(same) - across * B / pairs)
+
+
+class Intersection(Objective):
+    """The network is the data classifier h; the crowd's aggregator is g = softmax(sum of W e_label + log p)."""
+
+    habits: Tensor
+
+    def __init__(
+        self,
+        network: nn.Module,
+        data: Data,
+        weight: Tensor,
+        prior: Tensor,
+        *,
+        learned: bool,
+        divergence: str,
+        lr: float,
+    ) -> None:
+        super().__init__(network)
+        self.crowd = nn.Parameter(weight)  # M,K,K as [worker, label, truth]
+        self.b = nn.Parameter(prior.log(), requires_grad=learned)  # K; section 3.1: b = log p
+        self.divergence, self.crowd_lr = DIVERGENCES[divergence], lr
+        self.register_buffer("habits", label_shares(data).log())  # M,K
+
+    @property
+    def log_prior(self) -> Tensor:
+        return self.b.log_softmax(0)  # K
+
+    def aggregate(self, batch: Batch) -> Tensor:
+        """log g(votes): B,K."""
+        table = self.crowd.view(-1, batch.K)
+        return (batch.by_task.sum(table) + self.b).log_softmax(1)
+
+    def gains(self, x: Tensor, batch: Batch, weight: Tensor | None = None) -> Tensor:
+        return gains(self.logp(x), self.aggregate(batch), self.log_prior, self.divergence, weight)
+
+    def loss(self, x: Tensor, batch: Batch) -> Tensor:
+        told = self.gains(x, batch, self._weights(batch))
+        return -told.mean() if len(told) else 0.0 * self.logp(x).sum()
+
+    def _weights(self, batch: Batch) -> Tensor | None:
+        """Of each task, by the classes that its votes name: B. Tilting by the votes leaves them independent of x given
+        the truth."""
+        if self.class_weight is None:
+            return None
+        named = normalise(batch.counts())  # B,K
+        return named @ self.class_weight
+
+    def score(self, x: Tensor, batch: Batch) -> Tensor:
+        """The gain on tasks that were held out, for any f a lower bound of what x and the votes share: B."""
+        return self.gains(x, batch)
+
+    def groups(self, lr: float) -> list[dict[str, Any]]:
+        """W at the crowd's rate and without weight decay; p with the network."""
+        rest = [p for p in self.parameters() if p is not self.crowd and p.requires_grad]
+        return [{"params": rest, "lr": lr}, {"params": [self.crowd], "lr": self.crowd_lr, "weight_decay": 0.0}]
+
+    # -- what it knows ----------------------------------------------------------------------------
+
+    def given(self, x: Tensor, batch: Batch) -> Tensor:
+        """log p(label | truth) of each vote, V,K: Bayes' rule on one vote's p(truth | label) and how often the worker
+        says each label. W itself knows it up to a constant for each label only."""
+        mine = self.crowd[batch.worker.long()]  # V,K,K as [label, truth]
+        back = (mine + self.b).log_softmax(2) + self.habits[batch.worker.long()][:, :, None]
+        label = batch.label.long()[:, None, None].expand(-1, 1, batch.K)
+        return back.gather(1, label)[:, 0] - back.logsumexp(1)
+
+    def combine(self, x: Tensor, batch: Batch) -> Tensor:
+        """The data-crowds forecaster: h g / p, normalised."""
+        return (self.logp(x) + self.aggregate(batch) - self.log_prior).softmax(1)
+
+    def log_table(self) -> Tensor | None:
+        return self.crowd.detach().transpose(1, 2)
+
+
+# -- where W and p begin ------------------------------------------------------------------------------
+
+
+def label_shares(data: Data) -> Tensor:
+    """How often each worker says each label, a vote spread over all of them: M,K."""
+    M, K = data.votes.M, data.votes.K
+    return normalise(torch.bincount(data.batch.pair.long(), minlength=M * K).view(M, K) + 1 / K).float()
+
+
+def counts_start(data: Data, pseudo: float) -> Tensor:
+    """Eq. 2: log of how often a worker says each label where votes say each truth: M,K,K as [worker, label, truth].
+
+    The sums are over the worker's own tasks, and ``pseudo`` votes are spread over each row.
+    """
+    counts = belief_counts(data.batch, shares(data.votes, data.gold)[data.positions])  # M,K,K
+    given = normalise(counts.transpose(1, 2) + pseudo / data.votes.K)  # M,K,K as [worker, truth, label]
+    return given.log().float().transpose(1, 2).contiguous()
+
+
+def identity_start(data: Data, scale: float) -> Tensor:
+    return scale * torch.eye(data.votes.K).repeat(data.votes.M, 1, 1)
+
+
+STARTS: Mapping[str, Callable[[Data], Tensor]] = MappingProxyType(
+    {
+        "counts": lambda data: counts_start(data, 0.01),
+        "identity": lambda data: identity_start(data, 1.0),
+        "average": lambda data: identity_start(data, data.batch.B / max(data.batch.V, 1)),  # 1 over votes a task
+    }
+)
+HELD_OUT = "held-out"
+
+
+def first_prior(prior: Any, data: Data) -> Tensor:
+    """p to begin with, or to stay: K."""
+    K = data.votes.K
+    if prior in ("uniform", "learned"):
+        return torch.full((K,), 1 / K)
+    if prior == "frequencies":
+        return normalise(shares(data.votes, data.gold)[data.voted].sum(0) + 1)
+    if len(prior) != K:
+        raise BadOption(f"MaxMIG: prior has {len(prior)} classes, the votes {K}; give a share for each")
+    given = torch.ones(K)
+    for name, share in prior.items():
+        given[data.votes.classes.position(name)] = share
+    return normalise(given)
+
+
+def _priors() -> Rule:
+    names = ("uniform", "frequencies", "learned")
+    return Rule(
+        lambda v: all(share > 0 for share in v.values()) if isinstance(v, Mapping) else v in names,
+        f"one of {', '.join(names)}, or a mapping of every class to its share",
+    )
+
+
+@dataclass(repr=False, eq=False)
+class MaxMIG(Learner):
+    """What the features and the votes know in common, whatever mistakes the workers share; see ``forecast``."""
+
+    divergence: str = option("kl", one_of(*DIVERGENCES), "f: kl, pearson, js (Jensen-Shannon)")
+    prior: Any = option("uniform", _priors(), "p: uniform, frequencies (of the votes), learned, or class -> share")
+    start: str = option(
+        HELD_OUT, one_of(HELD_OUT, *STARTS), "W at first: counts (eq. 2), identity, average; held-out gain tells"
+    )
+    crowd_lr: float = option(1e-2, above(0), "learning rate of the crowd's weights")
+
+    def objective(self, net: nn.Module, data: Data) -> Objective:
+        require_table(data.votes.M, data.votes.K, "a matrix of weights per worker")
+        start = next(iter(STARTS)) if self.start == HELD_OUT else self.start
+        return Intersection(
+            net,
+            data,
+            STARTS[start](data),
+            first_prior(self.prior, data),
+            learned=self.prior == "learned",
+            divergence=self.divergence,
+            lr=self.crowd_lr,
+        )
+
+    def variants(self, data: Data) -> Variants:
+        return {f"started from {name}": {"start": name} for name in STARTS} if self.start == HELD_OUT else {}
