@@ -17,7 +17,10 @@ from voxpop.cli.bench import bench
 from voxpop.cli.convert import ListsSources, convert
 from voxpop.cli.demo import demo
 from voxpop.cli.errors import exit_code, interrupted, noting_interrupts, say
+from voxpop.cli.learn import learn
+from voxpop.cli.loop import loop
 from voxpop.cli.methods import methods
+from voxpop.cli.predict import predict
 from voxpop.cli.simulate import simulate
 from voxpop.errors import VoxWarning
 
@@ -26,12 +29,15 @@ COMPLETING = "_VOXPOP_COMPLETE"  # set by a shell that asks what could be typed 
 EXAMPLES = (
     "Examples, one a command; each has its own --help:",
     "voxpop aggregate votes.csv -o consensus.csv --workers-out workers.csv --report report.html",
+    "voxpop learn votes.csv --features x.npz -m max-mig -o model.vox",
+    "voxpop predict model.vox --features new.npz -o predictions.csv",
     "voxpop agreement votes.csv",
     "voxpop convert label-studio export.json votes.csv --question sentiment",
     "voxpop methods dawid-skene",
     "voxpop simulate spammers -o votes.csv --truth-out truth.csv --set share=0.4",
     "voxpop demo --report report.html",
     "voxpop bench maxmig --quick -o results",
+    "voxpop loop init crowd --votes votes.csv --features pool.npz",
     "Exit codes: 0 done, 1 the run failed, 2 bad input, 130 interrupted.",
 )
 
@@ -43,12 +49,15 @@ app = typer.Typer(
     epilog="\n\n".join(EXAMPLES),
 )
 app.command()(aggregate)
+app.command()(learn)
+app.command()(predict)
 app.command()(agreement)
 app.command(cls=ListsSources)(convert)
 app.command()(methods)
 app.command()(simulate)
 app.command()(demo)
 app.command()(bench)
+app.add_typer(loop, name="loop")
 
 
 @app.callback(invoke_without_command=True)
