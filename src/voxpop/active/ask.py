@@ -115,9 +115,14 @@ def ask(
         stop=stop,
         seed=seed,
     )
-    if found.reason:
-        warn(found.reason, StopAsking)
-    return found.frame
+    return told(found)
+
+
+def told(asked: Asked) -> pl.DataFrame:
+    """The pairs; where there are fewer than were wanted, ``StopAsking`` warns and says why."""
+    if asked.reason:
+        warn(asked.reason, StopAsking)
+    return asked.frame
 
 
 def plan(

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from voxpop.cli.aggregate import aggregate
 from voxpop.cli.agreement import agreement
+from voxpop.cli.ask import ask
 from voxpop.cli.bench import bench
 from voxpop.cli.convert import ListsSources, convert
 from voxpop.cli.demo import demo
@@ -31,6 +32,7 @@ EXAMPLES = (
     "voxpop aggregate votes.csv -o consensus.csv --workers-out workers.csv --report report.html",
     "voxpop learn votes.csv --features x.npz -m max-mig -o model.vox",
     "voxpop predict model.vox --features new.npz -o predictions.csv",
+    "voxpop ask model.vox votes.csv --features pool.npz -k 20 -o next.csv",
     "voxpop agreement votes.csv",
     "voxpop convert label-studio export.json votes.csv --question sentiment",
     "voxpop methods dawid-skene",
@@ -51,6 +53,7 @@ app = typer.Typer(
 app.command()(aggregate)
 app.command()(learn)
 app.command()(predict)
+app.command()(ask)
 app.command()(agreement)
 app.command(cls=ListsSources)(convert)
 app.command()(methods)

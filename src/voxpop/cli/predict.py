@@ -10,10 +10,10 @@ import typer
 from voxpop.cli import reading as r
 from voxpop.cli.checks import checked
 from voxpop.cli.featuring import FeaturesFile, TextColumn, features_of, rows_for
+from voxpop.cli.learned import ModelFile, learner_in, matching
 from voxpop.cli.outputs import Tables
-from voxpop.cli.paths import FileArgument, FileOption
+from voxpop.cli.paths import FileOption
 from voxpop.engines.bars import progress
-from voxpop.errors import BadInput
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[Path, FileArgument(metavar="MODEL", show_default=False, help="What 'voxpop learn -o' wrote.")],
+    model: ModelFile,
     features: FeaturesFile,
     output: Annotated[
         Path,
@@ -59,30 +59,11 @@ def predict(
     outputs = Tables({"--output": output}, inputs=(model, features, votes))
     checked(outputs.check, *(() if where is None else (where.check,)))
     with progress(f"reading {model}"):
-        learner = _learner(model)
-    known = _matching(learner, features_of(features, text, task))
+        learner = learner_in(model)
+    known = matching(learner, features_of(features, text, task))
     with progress("predicting"):
         p = _probabilities(learner, known, where)
     outputs.write({"--output": _frame(learner, known, p, probabilities)})
-
-
-def _learner(path: Path) -> Learner:
-    from voxpop.learn.learner import Learner as Kind
-    from voxpop.methods.files import load
-
-    found = load(path)
-    if not isinstance(found, Kind):
-        raise BadInput(f"{path}: holds a consensus, which has no classifier; give what 'voxpop learn -o' wrote")
-    return found
-
-
-def _matching(learner: Learner, features: Features) -> Features:
-    """Features of the kind that was learned from; named columns in its order."""
-    wants, has = learner.texts_ is not None, features.kind == "texts"
-    if wants != has:
-        wanted = "texts; name their column with --text" if wants else "numbers or images, and these are texts"
-        raise BadInput(f"{features.source}: the model was trained on {wanted}")
-    return features.columns(getattr(learner, "feature_names_in_", None))
 
 
 def _probabilities(learner: Learner, features: Features, where: r.Reading | None) -> Any:

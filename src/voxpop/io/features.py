@@ -248,7 +248,7 @@ def _checked(features: Features) -> Features:
         more = f" (and {len(twice) - 1:,} more)" if len(twice) > 1 else ""
         raise BadInput(f"{features.source}: task {shown(twice[0])} has several rows{more}; keep one row for each task")
     if isinstance(features.X, np.ndarray) and features.X.dtype.kind == "f":
-        bad = ~np.isfinite(features.X.reshape(len(features.X), -1)).all(1)
+        bad = ~np.isfinite(features.X).all(axis=tuple(range(1, features.X.ndim)))
         if bad.any():
             raise BadInput(
                 f"{features.source}: {int(bad.sum()):,} tasks have NaN or infinity among their features (first: "

@@ -77,8 +77,11 @@ def _moved(here: Axis, there: Axis, position: Tensor) -> Tensor:
     strange = here.names.filter(code.is_null() & used)
     if len(strange):
         one = "worker" if here.kind == "workers" else "label"
-        remedy = "leave their votes out" if one == "worker" else "leave these votes out"
         raise BadInput(
-            *(f"the votes have a {one} '{name}' that nothing was learned of; {remedy}" for name in strange.head(1000))
+            *(
+                f"the votes have a {one} '{name}' that nothing was learned of; learn from these votes too, or leave "
+                "them out"
+                for name in strange.head(1000)
+            )
         )
     return torch.from_numpy(code.fill_null(0).cast(pl.Int32).to_numpy().copy())[position.long()]

@@ -13,7 +13,7 @@ from voxpop.errors import UnknownName, unknown
 
 @dataclass(frozen=True)
 class Entry:
-    """``can`` says which conformance checks apply: bound, adds-up, sampler, confidence, starts."""
+    """``can``: bound, adds-up, sampler, confidence, starts say which conformance checks apply; asks: it has ``ask``."""
 
     python: str  # the class
     module: str  # where it is, below voxpop.methods
@@ -277,7 +277,7 @@ LEARNING = (
         "who is good at what, by topics of the features, and a network with dropout; asks",
         "Yang et al. 2018 (paper 002)",
         "1-20",
-        _can("bound", "adds-up"),
+        _can("bound", "adds-up", "asks"),
         written="dalc",
     ),
     Entry(
@@ -286,7 +286,7 @@ LEARNING = (
         "logistic regression, and a logistic reliability of each worker in the features; asks",
         "Yan et al. 2010, 2011",
         "",
-        _can("bound", "adds-up"),
+        _can("bound", "adds-up", "asks"),
         written="lfc",
     ),
     Entry(
@@ -295,7 +295,7 @@ LEARNING = (
         "logistic regression, and a reliability of each worker by topics of a mixture; asks",
         "Fang et al. 2012",
         "",
-        _can("bound", "adds-up"),
+        _can("bound", "adds-up", "asks"),
         written="stal",
     ),
 )

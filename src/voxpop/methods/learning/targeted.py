@@ -11,20 +11,23 @@ import polars as pl
 import torch
 from torch import Tensor, nn
 
-from voxpop.active.ask import ask
+from voxpop.active.ask import Asked, plan, told
 from voxpop.active.expertise import Expertise
 from voxpop.active.items import Items
 from voxpop.channels.own_label import own_belief
+from voxpop.errors import BadInput, BadOption
 from voxpop.learn.data import Data
 from voxpop.learn.expertise import Expert, Places, Prior, Reliability
 from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import CHUNK, Rows
+from voxpop.learn.targets import on_axes
 from voxpop.numerics.segments import scatter_sum
 from voxpop.options import above, option, whole
 from voxpop.votes import Axis, Votes
 
 LOOKED_AT = 1000  # tasks that expertise is averaged over
+WORTH = 100.0  # of one unit of the score, in the unit of the costs, where there are costs
 
 
 @dataclass(repr=False, eq=False)
@@ -109,22 +112,51 @@ class Targeted(Learner):
         ``X``: rows that may be asked about, ``tasks``: their names (0, 1, ... if none are given); without X the tasks
         of ``fit``. ``workers``: who is available (names, or a frame with cost, capacity, available); ``cost`` of a
         vote, a number or worker -> number. ``how``: capacity, cap_per_task, at_once, outstanding, score,
-        worker_score, diversity, worth, budget, stop as ``voxpop.active.ask.ask`` has them.
+        worker_score, diversity, worth (100 where there are costs), budget, stop as ``voxpop.active.ask.ask`` has
+        them; and ``votes``: all votes so far, where there are others than those of ``fit``, of the same workers.
         """
-        expert, votes = self._expert, self.consensus_.votes
+        return told(self.plan(k, X, tasks, workers, cost, **how))
+
+    def plan(
+        self,
+        k: int,
+        X: Any = None,
+        tasks: Sequence[Any] | None = None,
+        workers: Any = None,
+        cost: Any = None,
+        votes: Votes | None = None,
+        **how: Any,
+    ) -> Asked:
+        """As ``ask``, with the reason in words where there are fewer pairs than were wanted."""
+        expert = self._expert
         if X is None:
+            if votes is not None:
+                raise BadOption("votes: what they say of the tasks cannot be told without features; give X too")
+            votes = self.consensus_.votes
             items, z = Items(votes.tasks, self.consensus_.belief), expert.z
         else:
             rows = self._rows_to_ask(X)
+            if len(rows) == 0:
+                raise BadInput("there is nothing to ask about: X has no rows")
             names = Axis.counting("tasks", len(rows)) if tasks is None else Axis("tasks", tasks)
-            items, z = self._items(rows, names)
-        how.setdefault("seed", self.seed)
-        expertise = Expertise(expert.theta["workers"], z)
-        return ask(k, items=items, expertise=expertise, votes=votes, workers=workers, cost=cost, **how)
+            if len(names) != len(rows):
+                raise BadInput(f"tasks names {len(names):,} and X has {len(rows):,} rows; give a name for each row")
+            votes = self.consensus_.votes if votes is None else on_axes(votes, rows, *self.axes_)
+            items, z = self._items(rows, names, votes)
+        priced = cost is not None or "cost" in getattr(workers, "columns", ())
+        return plan(
+            k,
+            items=items,
+            expertise=Expertise(expert.theta["workers"], z),
+            votes=votes,
+            workers=workers,
+            cost=cost,
+            **{"worth": WORTH if priced else 1.0, "features": z, "seed": self.seed, **how},
+        )
 
-    def _items(self, rows: Rows, names: Axis) -> tuple[Items, Tensor]:
+    def _items(self, rows: Rows, names: Axis, votes: Votes) -> tuple[Items, Tensor]:
         """Beliefs about rows, with the votes that tasks of their names have; and where they lie."""
-        expert, own = self._expert, moved(self.consensus_.votes, names)
+        expert, own = self._expert, moved(votes, names)
         samples, evidence, z = [], [], []
         with asking(expert):
             for part in torch.split(Data(rows, own).positions, CHUNK):
