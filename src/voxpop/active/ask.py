@@ -159,9 +159,9 @@ def plan(
     busy = torch.bincount(out_worker, minlength=len(people.names))
     task, worker = torch.cat([task, out_task[out_task >= 0]]), torch.cat([worker, out_worker[out_task >= 0]])
     had = torch.bincount(task, minlength=N)
+    taken = keys(task, worker, len(people.names))
     room = torch.full((N,), k) if cap_per_task is None else (cap_per_task - had).clamp(0, k)
-    open_ = int((room > 0).sum())
-    room = room.clamp_max(at_once or -(-k // max(open_, 1)))
+    room = room.clamp_max(at_once or _at_once(room.minimum(_free(taken, people.capacity > 0, N)), k))
 
     step = votes.V + len(out_task) + 1
     chance, typical = _chances(expertise, votes, people, N, worker_score, step, seed)
@@ -177,7 +177,7 @@ def plan(
         people.cost / worth,
         capacity_left,
         room,
-        keys(task, worker, len(people.names)),
+        taken,
         _fade(items.belief, typical) if int(room.max()) > 1 else None,
         topic,
         crowding,
@@ -219,6 +219,18 @@ def _check(
         raise unknown("score of items", score, SCORES)
     if worker_score not in WORKER_SCORES:
         raise unknown("score of workers", worker_score, WORKER_SCORES)
+
+
+def _free(taken: Tensor, present: Tensor, N: int) -> Tensor:
+    """How many of those present have not been asked about each item: N."""
+    task, worker = taken // len(present), taken % len(present)
+    return int(present.sum()) - torch.bincount(task[present[worker]], minlength=N)
+
+
+def _at_once(room: Tensor, k: int) -> int:
+    """The fewest votes on a task with which ``k`` fit, or as many as can."""
+    k = min(k, int(room.sum()))
+    return next((most for most in range(1, k) if int(room.clamp_max(most).sum()) >= k), max(k, 1))
 
 
 def _voted(votes: Votes, names: Axis) -> tuple[Tensor, Tensor]:
@@ -305,8 +317,8 @@ def _values(items: Items, score: str | Tensor, typical: float, seed: int) -> Ten
         return 1 - torch.rand(len(items.names), generator=generator(seed, "items"))
     if score in ("bald", "relabel") and items.samples is None:
         raise BadInput(
-            f"score={score} needs draws of a model (one with dropout, such as DALC), and there are none; "
-            "use entropy, margin, information or error"
+            f"score={score} needs draws of a model, and there are none: give X to the ask of one with dropout, such "
+            "as DALC, or use entropy, margin, information or error"
         )
     if score == "bald":
         assert items.samples is not None
@@ -372,11 +384,17 @@ def _explored(problem: Problem, best: Assignment, worker_score: str, step: int, 
         left[now] -= 1
         taken.add(task * problem.M + now)
         worker[row] = now
-        gain = problem.gain.of(
-            best.task[row : row + 1], problem.expertise.right(best.task[row : row + 1], worker[row : row + 1])
-        )
-        score[row] = gain[0] - problem.price[now]
+        before, after = _gains(problem, task, [was, now])
+        place = (score[row] + problem.price[was]) / before if before > 0 else 1.0  # what counts of it there
+        score[row] = place * after - problem.price[now]
     return Assignment(best.task, worker, score, float(score.sum()), best.bound)
+
+
+def _gains(problem: Problem, task: int, workers: list[int]) -> list[float]:
+    """What each of these workers would gain on a task that nobody else is asked about."""
+    tasks, who = torch.full((len(workers),), task), torch.tensor(workers)
+    out: list[float] = problem.gain.of(tasks, problem.expertise.right(tasks, who)).tolist()
+    return out
 
 
 def _frame(best: Assignment, problem: Problem, items: Items, people: People, worth: float) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from voxpop.active.problem import Problem
 from voxpop.active.search import Search
 
 SLACK = 1e-6  # of the largest gain: differences below this are none
+START = 64  # tasks that the pool begins with, at least
 EACH = 6  # pairs of a task that are added to the program at a time
 MORE = 512  # tasks that are added to the pool at a time
 WIDEST = 5000  # pairs that branch and bound is given besides those of the relaxed program
@@ -48,7 +49,7 @@ def assign(problem: Problem, k: int) -> Assignment:
     here = _of_workers(problem, present)
     search = Search(here)
     pool = _Pool(here, k, float(search.bound.max()))
-    pool.add(search.order[: max(2 * k, 64)])
+    pool.add(search.order[: max(2 * k, START)])
     while True:
         taken, bound, prices = pool.solve()
         more = pool.outside(search, prices, pool.slack, MORE)
@@ -66,15 +67,15 @@ def _whole(pool: _Pool, search: Search, prices: Prices, bound: float) -> tuple[N
     A pair that falls short of the prices by more than the gap between the bound and an assignment in hand is in no
     better one. So all others are added, and the program solved again: exact, unless they are too many.
     """
-    taken, value = whole(pool.columns(), pool.limits)
+    taken, value, _ = whole(pool.columns(), pool.limits)
     gap = bound - value
     if gap <= pool.slack * pool.limits.k:
         return taken, bound
     more = pool.outside(search, prices, -gap, MORE + 1)
     pool.add(more[:MORE])
     complete = pool.widen(prices, -gap) and len(more) <= MORE
-    taken, value = whole(pool.columns(), pool.limits)
-    return taken, value if complete else bound
+    taken, _, most = whole(pool.columns(), pool.limits)
+    return taken, most if complete else bound
 
 
 def _levels(problem: Problem, prices: Prices) -> Tensor:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import polars as pl
 import torch
 from torch import Tensor
 
@@ -34,14 +33,3 @@ class Items:
                 raise BadInput(f"{name} of the items has the shape {tuple(part.shape)}, where {shape} is needed")
             if not bool(torch.isfinite(part).all()):
                 raise BadInput(f"{name} of the items holds a number that is not finite; the fit has failed")
-
-    def joined(self, other: Items) -> Items:
-        """These and other items; samples and evidence only where both have them."""
-        names = pl.concat([self.names.names, other.names.names], how="vertical_relaxed")
-        both = replace(self, names=Axis("tasks", names), belief=torch.cat([self.belief, other.belief]))
-        samples = evidence = None
-        if self.samples is not None and other.samples is not None:
-            samples = torch.cat([self.samples, other.samples], 1)
-        if self.evidence is not None and other.evidence is not None:
-            evidence = torch.cat([self.evidence, other.evidence])
-        return replace(both, samples=samples, evidence=evidence)

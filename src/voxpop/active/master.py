@@ -82,19 +82,19 @@ def relaxed(columns: Columns, limits: Limits) -> tuple[Floats, float, Prices]:
     return found.x[: len(columns.net)], -float(found.fun), prices
 
 
-def whole(columns: Columns, limits: Limits) -> tuple[Floats, float]:
-    """Which candidates to take, none in part, and the value of that."""
+def whole(columns: Columns, limits: Limits) -> tuple[Floats, float, float]:
+    """Which candidates to take, none in part; the value of that, and a bound on the value of any such choice."""
     rows = _rows(columns, limits)
     found = milp(
         rows.cost,
         constraints=LinearConstraint(rows.matrix, ub=rows.most),
         bounds=Bounds(0, rows.upper),
         integrality=np.ones(len(rows.cost)),
-        options={"time_limit": SECONDS},
+        options={"time_limit": SECONDS, "mip_rel_gap": 0},
     )
     if found.x is None:
         raise RunFailed(f"the assignment's integer program failed: {found.message}")
-    return found.x[: len(columns.net)], -float(found.fun)
+    return found.x[: len(columns.net)], -float(found.fun), -float(found.mip_dual_bound)
 
 
 def _rows(columns: Columns, limits: Limits) -> _Rows:
@@ -131,7 +131,7 @@ def _rows(columns: Columns, limits: Limits) -> _Rows:
         topic, which, count = np.unique(columns.topic, return_inverse=True, return_counts=True)
         base = len(most)
         limit("topic", topic, which, np.zeros(len(topic)))
-        seats = np.minimum(count, limits.k)  # what a topic may hold; each seat dearer than the one before
+        seats = np.minimum(count + 1, limits.k)  # each dearer than the one before; a free one says the topic's price
         owner = np.repeat(np.arange(len(topic)), seats)
         rank = np.arange(len(owner)) - np.repeat(seats.cumsum() - seats, seats)
         row.append(base + owner)

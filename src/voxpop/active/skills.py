@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from voxpop.channels.own_label import own_belief
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.segments import scatter_sum
-from voxpop.votes import Votes
 
 STRENGTH = (2.0, 200.0)  # how many votes the crowd's average may weigh for one worker
 SCHEDULE = ((100, 0.5), (1000, 0.05))  # up to this vote, this chance to explore; the last stands from then on
@@ -46,18 +43,6 @@ class Skills:
         strength = (spread / between.clamp_min(1e-12) - 1).clamp(*STRENGTH)
         a, b = float(mean * strength), float((1 - mean) * strength)
         return cls(right + a, wrong + b, (a, b))
-
-    @classmethod
-    def of_votes(cls, votes: Votes, belief: Tensor) -> Skills:
-        """Counts of right and wrong votes by what is believed of the tasks (N,K) without the vote that is judged."""
-        batch = votes.whole
-        own = own_belief(batch, belief).double()  # V
-        K = votes.K
-        mean = float((own.sum() + 1) / (len(own) + 2))  # of the crowd
-        against = (1 - mean) / max(K - 1, 1) / mean  # what a vote says against the other classes
-        own = own * against / (own * against + 1 - own).clamp_min(torch.finfo(own.dtype).tiny)  # Bayes' rule, backwards
-        right = scatter_sum(own, batch.worker, votes.M)
-        return cls.of_counts(right, batch.worker_offsets.diff() - right)
 
     def with_newcomers(self, count: int) -> Skills:
         """``count`` workers more, of whom nothing is known but the crowd they come from."""

@@ -10,6 +10,10 @@ below 1/K counts as 1/K: a vote that we would have to turn round is not one to a
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+from math import factorial, prod
+
 import torch
 from torch import Tensor
 
@@ -18,6 +22,7 @@ from voxpop.numerics.simplex import normalise
 
 Chance = float | Tensor
 BLOCK = 1 << 16  # tasks at a time
+TOP = 3  # classes that votes decide among
 
 
 def entropy(belief: Tensor) -> Tensor:
@@ -49,7 +54,7 @@ def error_reduction(belief: Tensor, right: Chance, ahead: int = 1) -> Tensor:
 
     A single vote often cannot turn a label round, and would be worth nothing although a few could. So
     up to ``ahead`` votes are looked at, and it is the best of their gains a vote that counts ([FP10], KG(*)).
-    Votes decide between the two classes believed most: exact for K = 2, else a lower bound.
+    Votes decide among the classes believed most: exact for K of 2 and 3, else a lower bound.
     """
     if belief.shape[1] == 1:
         return belief.new_zeros(belief.shape[0])
@@ -59,19 +64,32 @@ def error_reduction(belief: Tensor, right: Chance, ahead: int = 1) -> Tensor:
 
 
 def _best_gain(belief: Tensor, right: Tensor, ahead: int) -> Tensor:
-    right, wrong = right[:, None], (1 - right[:, None]) / (belief.shape[1] - 1)  # B,1
-    best, second = torch.chunk(belief.topk(2, 1).values, 2, 1)  # B,1
-    lead = belief.new_zeros(len(belief), 2 * ahead + 1)  # p(votes for the best - for the second | the best is true)
-    lead[:, ahead] = 1
+    best = belief.topk(min(belief.shape[1], TOP), 1).values.t()  # L,B
+    others = belief.shape[1] - len(best)
+    wrong = (1 - right) / (belief.shape[1] - 1)  # B
     out = belief.new_zeros(len(belief))
     for votes in range(1, ahead + 1):
-        after = lead * (1 - right - wrong)
-        after[:, 1:] += lead[:, :-1] * right
-        after[:, :-1] += lead[:, 1:] * wrong
-        lead = after
-        correct = torch.maximum(best * lead, second * lead.flip(1)).sum(1)  # if the second is true, all is mirrored
-        out = torch.maximum(out, (correct - best[:, 0]) / votes)
+        joint = [best * right**count * wrong ** (votes - count) for count in range(votes + 1)]  # L,B by its votes
+        correct = torch.zeros_like(out)
+        for counts, ways in outcomes(votes, len(best), others):
+            found = joint[counts[0]][0]
+            for place, count in enumerate(counts[1:], 1):
+                found = torch.maximum(found, joint[count][place])
+            correct += ways * found
+        out = torch.maximum(out, (correct - best[0]) / votes)
     return out
+
+
+@cache
+def outcomes(votes: int, classes: int, others: int) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """How votes may fall on some classes, the rest on others: the counts, and the number of ways to get them."""
+    found = []
+    for counts in product(range(votes + 1), repeat=classes):
+        rest = votes - sum(counts)
+        if rest >= 0 and (others or not rest):
+            ways = factorial(votes) // prod(map(factorial, (*counts, rest))) * others**rest
+            found.append((counts, ways))
+    return tuple(found)
 
 
 def label_or_relabel(samples: Tensor, evidence: Tensor, right: Chance, teach: float = 1.0, own: float = 1.0) -> Tensor:
