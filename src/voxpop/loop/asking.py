@@ -6,18 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import polars as pl
-import torch
 
 from voxpop.active.ask import Asked, plan
 from voxpop.active.expertise import Expertise
 from voxpop.active.items import Items
 from voxpop.active.skills import Skills
-from voxpop.channels.own_label import own_belief
 from voxpop.errors import BadInput, BadOption
 from voxpop.loop.knowledge import Known, known
 from voxpop.loop.locks import ASKING, held
 from voxpop.loop.store import Store
-from voxpop.numerics.segments import scatter_sum
+from voxpop.methods.learning.targeted import Targeted
 
 HandOut = Callable[[pl.DataFrame], None]
 SCORE = "error"
@@ -69,8 +67,7 @@ def planned(store: Store, k: int, now: float, facts: Known | None = None) -> Ask
 
 
 def expertise(facts: Known) -> Expertise | Skills:
-    """How likely each worker is right, as far as his votes were."""
-    batch = facts.votes.whole
-    right = scatter_sum(own_belief(batch, facts.belief), batch.worker, batch.M)  # M
-    total = torch.bincount(batch.worker.long(), minlength=batch.M)
-    return Skills.of_counts(right, total - right)
+    """How likely each worker is right: on each task, where the last full fit learned that; else as his votes were."""
+    skills = Skills.of_votes(facts.votes, facts.belief)
+    learner = facts.fit.learner if facts.fit else None
+    return learner.expertise_of(facts.votes.workers, skills.mean) if isinstance(learner, Targeted) else skills

@@ -71,14 +71,14 @@ def _sure(found: Consensus) -> Tensor:
 
 def _onto(workers: Axis, found: Consensus, others: Tensor | None = None) -> Tensor:
     """The confusion matrices of those who have votes in a fit; of others as given, or else their mean: M,K,K."""
-    place = workers.codes(found.votes.workers.names).cast(pl.Int64).to_numpy()
+    place = torch.from_numpy(workers.codes(found.votes.workers.names).cast(pl.Int64).to_numpy().copy())
     voted = found.votes.whole.worker_offsets.diff() > 0
     table = found.table
     if table is None or not bool(voted.any()):
         K = found.votes.K
         return torch.full((len(workers), K, K), 1 / K) if others is None else others
     out = table[voted].mean(0).repeat(len(workers), 1, 1) if others is None else others.clone()
-    out[torch.from_numpy(place)[voted]] = table[voted]
+    out[place[voted]] = table[voted]
     return out
 
 

@@ -22,6 +22,8 @@ def learn(store: Store) -> OnlineDawidSkene | None:
     path = store.directory / FILE
     state = _read(store)
     seen = 0 if state is None else int(state.workers["votes"].sum())
+    if seen > store.last:
+        state, seen = None, 0  # the database is an older copy
     votes, through = store.votes(after=seen)
     if state is None:
         state = OnlineDawidSkene(seed=int(store.settings["seed"])).partial_fit(votes).refine(PASSES)

@@ -95,6 +95,19 @@ class Targeted(Learner):
             }
         )
 
+    def expertise_of(self, workers: Axis, others: Tensor) -> Expertise:
+        """The expertise of these workers on the tasks of ``fit``.
+
+        Of whom it saw no vote it knows nothing: they are right with one chance everywhere, which ``others`` (M) says.
+        """
+        expert, votes = self._expert, self.consensus_.votes
+        place = torch.from_numpy(workers.codes(votes.workers.names).cast(pl.Int64).to_numpy().copy())
+        seen = votes.whole.worker_offsets.diff() > 0
+        u = torch.zeros(len(workers), expert.z.shape[1])
+        u[:, -1] = torch.logit(others.float(), torch.finfo(torch.float32).eps)  # the last topic is 1 for every task
+        u[place[seen]] = expert.theta["workers"][seen]
+        return Expertise(u, expert.z)
+
     # -- what to ask next -------------------------------------------------------------------------------
 
     def ask(
