@@ -12,7 +12,7 @@ import voxpop as vp
 from tests.cli.conftest import Run, plain_env
 from voxpop.cli.app import EXAMPLES, main
 from voxpop.io import IMPORTERS
-from voxpop.methods.registry import METHODS
+from voxpop.methods.registry import LEARNERS, METHODS
 
 COMMANDS = ("aggregate", "agreement", "convert", "methods", "simulate", "demo", "bench")
 HEAVY = ("torch", "polars", "numpy", "sklearn", "scipy", "matplotlib", "pandas", "jinja2")
@@ -86,7 +86,7 @@ def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     [
         ("voxpop ag", ["aggregate", "agreement"]),
         ("voxpop aggregate votes.csv -m mea", ["mean-field"]),
-        ("voxpop methods ", ["default", *METHODS]),
+        ("voxpop methods ", ["default", *METHODS, *LEARNERS]),
         ("voxpop simulate spam", ["spammers"]),
         ("voxpop convert label", ["label-studio"]),
         ("voxpop aggregate votes.csv --source label", ["label-studio"]),

@@ -82,7 +82,7 @@ def subjects() -> list[Subject]:
     from voxpop.methods.default import Default
 
     can = frozenset({"gold", "iterative", "random", "table"})
-    return [*out, Subject("Default", Default, can, {}, {"max_iter": 20, "sweeps": 20}, {"sweeps": 200})]
+    return [*out, Subject("Default", Default, can, {}, {"max_iter": 20, "sweeps": 20}, {"sweeps": 800})]
 
 
 SUBJECTS = subjects()

@@ -103,7 +103,7 @@ def test_options_that_methods_share_are_listed_as_declared() -> None:
 
 def test_the_candidates_of_the_default_are_listed() -> None:
     rows = table_rows(section(DOCS / "default.md", "The candidates"))[1:]
-    found = default.candidates(10, 3)
+    found = default.candidates(TINY)
     assert [row[0] for row in rows] == [f"`{name}`" for name in found]
     assert [row[2] == "alike" for row in rows] == [
         method.model(TINY, None).prior == Uniform() for method in found.values()

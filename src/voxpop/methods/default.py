@@ -39,7 +39,9 @@ ENOUGH = 0.05  # a candidate with less weight than this is left out
 SETTLED = 1.1  # R-hat of a model's chain, where its ascent ran out of steps first
 SWEEPS_OF_VOTES = 24_000_000  # votes or parameters to resample: 24 to 400 sweeps that the candidates share
 LEAST_SWEEPS = 6  # of a candidate
-RICH_CELLS = 1 << 23  # of all confusion matrices together: with more, sampling them would take minutes
+MOST_CELLS = 1 << 23  # parameters of a model: with more, sampling them would take minutes
+FEW_CELLS = 1 << 18  # as many never matter
+CELLS_A_VOTE = 20  # a model with more cannot learn them, and would take longer than all others together
 
 
 def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
@@ -50,19 +52,23 @@ def consensus(votes: Votes, gold: Any = None, **options: Any) -> Consensus:
     return Default(**options).infer(votes, gold)
 
 
-def candidates(workers: int, classes: int) -> Mapping[str, Ascent]:
-    """The models that are averaged: from rich to plain; those with a confusion matrix only where it is not huge."""
-    rich: dict[str, Ascent] = {
+def candidates(votes: Votes) -> Mapping[str, Ascent]:
+    """The models that are averaged, from rich to plain; those whose parameters are not too many for these votes."""
+    matrices: dict[str, Ascent] = {
         "hierarchical-dawid-skene": HierarchicalDawidSkene(),
         "hierarchical-dawid-skene, classes alike": HierarchicalDawidSkene(class_prior="uniform"),
     }
-    plain: dict[str, Ascent] = {
+    vectors: dict[str, Ascent] = {
         "mace": MACE(class_prior="learned"),
         "two-coin": MeanField(workers_prior="two-coin", class_prior="learned"),
+    }
+    coins: dict[str, Ascent] = {
         "one-coin": MeanField(workers_prior="one-coin", class_prior="learned"),
         "one-coin, classes alike": MeanField(workers_prior="one-coin"),
     }
-    return rich | plain if workers * classes**2 <= RICH_CELLS else plain
+    most = min(MOST_CELLS, max(FEW_CELLS, CELLS_A_VOTE * votes.V))
+    sizes = ((matrices, votes.M * votes.K**2), (vectors, votes.M * votes.K), (coins, 0))
+    return {name: model for models, cells in sizes if cells <= most for name, model in models.items()}
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class Default(Iterative):
 
     def _infer(self, votes: Votes, gold: Tensor | None) -> Consensus:
         gold = None if gold is None else gold.to(self.device)
-        models = candidates(votes.M, votes.K)
+        models = candidates(votes)
         weights, scores, fitted = self._weigh(votes, gold, models)
         kept = {name: w for name, w in weights.items() if w >= ENOUGH}
         total = sum(kept.values())

@@ -25,6 +25,7 @@ def intervals(batch: Batch, sure: Tensor, samples: Tensor | None) -> tuple[Tenso
     """
     tail = (1 - LEVEL) / 2
     if samples is not None and samples.numel():
+        samples = samples.contiguous()  # the order of sums, and so their rounding, is that of the memory
         n = len(samples)  # Weibull's quantiles, whose expected coverage is the level also for few draws
         tail = max((n + 1) * tail - 1, 0) / max(n - 1, 1)
         levels = torch.tensor([tail, 1 - tail], dtype=samples.dtype)

@@ -20,11 +20,12 @@ from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
 from voxpop.learn.prior import NetworkPrior
 from voxpop.methods.base import Method
-from voxpop.methods.default import RICH_CELLS, Default
+from voxpop.methods.default import Default
 from voxpop.methods.registry import METHODS, find
 from voxpop.options import Rule, flag, option, plain
 from voxpop.results import Consensus
 
+MOST_CELLS = 1 << 23  # of all confusion matrices together
 _AGGREGATES = Rule(
     lambda v: isinstance(v, Method | str),
     "default, the name of a method that infers, or such a method with its options",
@@ -58,10 +59,6 @@ class Labelled(Ascending):
     def believed(self) -> Tensor | None:
         return None  # what the classifier and the crowd make of it together is not what was trained on
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        super().restore(state)
-        self.refreshes = False
-
 
 def aggregated(aggregate: Method, data: Data) -> Consensus:
     """The consensus of the votes on these tasks alone; the others' are not looked at."""
@@ -75,7 +72,7 @@ def aggregated(aggregate: Method, data: Data) -> Consensus:
 
 def channel_for(workers: int, classes: int) -> Channel:
     """What judges workers by a belief: confusion matrices pooled towards the crowd's; coins where those are many."""
-    if workers * classes**2 > RICH_CELLS:
+    if workers * classes**2 > MOST_CELLS:
         return Coin(classes, shared=True, a=2.0, b=1.0, variational=True)
     return HierarchicalConfusion(prior_rows(classes, 2.0, 1.0), weight=0.1)
 
