@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
+from tests.crowds import coin_tables, crowd
 from voxpop.active.skills import SCHEDULE, STRENGTH, Skills, exploration, explored
 
 
@@ -33,6 +34,23 @@ def test_of_few_workers_something_finite_is_believed(right: list[float], wrong: 
     skills = Skills.of_counts(torch.tensor(right), torch.tensor(wrong)).with_newcomers(1)
     assert bool(((skills.mean > 0) & (skills.mean < 1)).all())
     assert STRENGTH[0] - 1e-9 <= sum(skills.prior) <= STRENGTH[1] + 1e-9
+
+
+def test_each_worker_is_judged_by_what_the_others_say() -> None:
+    """Beliefs that take everybody for alike; from them the workers are told apart, spread and all."""
+    chance = np.array([0.55, 0.65, 0.7, 0.75, 0.85])
+    made = crowd(0, N=4000, K=2, per_task=3, table=coin_tables(chance, 2))
+    share = np.zeros((made.N, 2))
+    np.add.at(share, (made.task, made.label), 1.0)
+    odds = (0.7 / 0.3) ** share
+    belief = torch.from_numpy(odds / odds.sum(1, keepdims=True)).float()
+    assert Skills.of_votes(made.votes, belief).mean.tolist() == pytest.approx(chance.tolist(), abs=0.04)
+
+
+def test_a_vote_that_nobody_else_gave_a_word_on_says_nothing_of_its_worker() -> None:
+    alone = crowd(0, N=200, K=2, per_task=1, table=coin_tables(np.array([0.9, 0.7]), 2))
+    belief = torch.where(torch.eye(2, dtype=torch.bool)[torch.from_numpy(alone.label)], 0.8, 0.2)
+    assert Skills.of_votes(alone.votes, belief).mean.tolist() == pytest.approx([0.8, 0.8], abs=0.02)
 
 
 def test_thompson_draws_from_what_is_believed() -> None:

@@ -11,9 +11,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from voxpop.channels.own_label import own_belief
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
+from voxpop.numerics.segments import scatter_sum
+from voxpop.votes import Votes
 
+ROUNDS = 20  # of EM for the chances of workers
 STRENGTH = (2.0, 200.0)  # how many votes the crowd's average may weigh for one worker
 SCHEDULE = ((100, 0.5), (1000, 0.05))  # up to this vote, this chance to explore; the last stands from then on
 
@@ -44,6 +48,25 @@ class Skills:
         a, b = float(mean * strength), float((1 - mean) * strength)
         return cls(right + a, wrong + b, (a, b))
 
+    @classmethod
+    def of_votes(cls, votes: Votes, belief: Tensor) -> Skills:
+        """Counts of right and wrong votes, each worker's by what the others say of the same tasks, by EM.
+
+        The belief (N,K) is freed of a vote by Bayes' rule, as if it were one of the crowd's average worker. A worker
+        whom the others contradict so is not thought right because nobody else voted there.
+        """
+        batch, K = votes.whole, max(votes.K, 2)
+        own, count = own_belief(batch, belief).double(), batch.worker_offsets.diff()  # V, M
+        mean = float(own.mean().clamp(0.01, 0.99)) if len(own) else 0.5  # of the crowd
+        against = (1 - mean) / (K - 1) / mean  # what a vote says against the other classes
+        others = _posterior(own, against)  # V: the belief in its label without it
+        chance = torch.full((votes.M,), mean, dtype=own.dtype)
+        for _ in range(ROUNDS):
+            odds = chance * (K - 1) / (1 - chance)
+            right = scatter_sum(_posterior(others, odds[batch.worker.long()]), batch.worker, votes.M).double()
+            chance = (right + 2 * mean) / (count + 2)
+        return cls.of_counts(right, count - right)
+
     def with_newcomers(self, count: int) -> Skills:
         """``count`` workers more, of whom nothing is known but the crowd they come from."""
         a, b = (
@@ -67,6 +90,11 @@ class Skills:
 
         level = 1 - 1 / max(step, 2)
         return torch.from_numpy(betaincinv(self.a.double().numpy(), self.b.double().numpy(), level)).float()
+
+
+def _posterior(p: Tensor, odds: Tensor | float) -> Tensor:
+    """A probability after evidence that multiplies its odds."""
+    return p * odds / (p * odds + 1 - p).clamp_min(torch.finfo(p.dtype).tiny)
 
 
 def exploration(step: int, schedule: tuple[tuple[int, float], ...] = SCHEDULE) -> float:
