@@ -14,8 +14,11 @@ from tests.docs.pages import blocks, commands, run
 from tests.docs.site import DOCS, PAGES, ROOT, prepared
 from voxpop.cli.app import app
 from voxpop.io import IMPORTERS
+from voxpop.learn.learner import Learner
 from voxpop.methods import default
 from voxpop.methods.base import MeanFieldAscent
+from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.targeted import Targeted
 from voxpop.methods.registry import ENTRIES, LEARNING, Entry
 from voxpop.options import option_names
 from voxpop.priors import Uniform
@@ -25,6 +28,7 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^(#+) +(.+?)\s*$", re.MULTILINE)
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 COMMON = option_names(MeanFieldAscent)
+LEARNER = option_names(Learner)
 TINY = vp.Votes.from_arrays([0, 0, 1], [0, 1, 0], [0, 1, 1])
 
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -73,13 +77,13 @@ def test_targets_of_make_exist(page: Path) -> None:
 
 def test_the_table_of_methods_in_the_readme_is_the_registry() -> None:
     rows = [row for row in table_rows(section(ROOT / "README.md", "Methods")) if row[0] != "in Python"]
-    assert rows == [[f"`{e.python}`", f"`{e.name}`", e.summary, e.paper] for e in ENTRIES]
+    assert rows == [[f"`{e.python}`", f"`{e.name}`", e.summary, e.paper] for e in (*ENTRIES, *LEARNING)]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", (*ENTRIES, *LEARNING), ids=lambda entry: entry.name)
 def test_method_has_a_section(entry: Entry) -> None:
     text = section(DOCS / "methods.md", entry.python)
-    first = next(line for line in text.splitlines() if line)
+    first = " ".join(text.strip().partition("\n\n")[0].splitlines())
     assert f"`{entry.name}`" in first
     assert entry.paper in first
     assert entry.equations in first
@@ -94,6 +98,23 @@ def test_options_of_a_method_are_listed_as_declared(entry: Entry) -> None:
     own = [o for o in declared.values() if o.name not in COMMON or o.default != COMMON[o.name].default]
     listed = [row for row in table_rows(section(DOCS / "methods.md", entry.python)) if row[0] != "option"]
     assert listed == [option_row(o) for o in own]
+
+
+@pytest.mark.parametrize("entry", LEARNING, ids=lambda entry: entry.name)
+def test_options_of_a_learner_are_listed_as_declared(entry: Entry) -> None:
+    kind = entry.load()
+    shared = option_names(next(base for base in (Descent, Targeted, Learner) if issubclass(kind, base)))
+    own = [o for o in option_names(kind).values() if o.name not in shared or o.default != shared[o.name].default]
+    listed = [row for row in table_rows(section(DOCS / "methods.md", entry.python)) if row[0] != "option"]
+    assert listed == [option_row(o) for o in own]
+
+
+def test_options_that_learners_share_are_listed_as_declared() -> None:
+    rows = table_rows(section(DOCS / "methods.md", "Methods that learn"))
+    extra = [o for base in (Descent, Targeted) for o in option_names(base).values() if o.name not in LEARNER]
+    assert [row for row in rows if len(row) == 4 and row[0] != "option"] == [
+        option_row(o) for o in (*LEARNER.values(), *extra)
+    ]
 
 
 def test_options_that_methods_share_are_listed_as_declared() -> None:
@@ -150,9 +171,7 @@ def test_every_kind_of_crowd_is_listed_with_its_options() -> None:
 
 def test_every_public_name_is_somewhere() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
-    elsewhere = {"__version__"} | (set() if (DOCS / "learning.md").exists() else {"LEARNERS", "Learner", "NotFitted"})
-    elsewhere |= {entry.python for entry in LEARNING}
-    assert not [name for name in vp.__all__ if name not in elsewhere and not re.search(rf"\bvp\.{name}\b", text)]
+    assert not [name for name in vp.__all__ if name != "__version__" and not re.search(rf"\bvp\.{name}\b", text)]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md"])
@@ -168,6 +187,7 @@ def test_counts_in_words_are_right(page: str) -> None:
     words = dict(enumerate([*teens, *tens], 10))
     text = (ROOT / page).read_text().lower().replace("[", "").replace("**", "")
     assert f"{words[len(ENTRIES)]} methods" in text
+    assert f"{words[len(LEARNING)]} learners" in text
     assert f"{words[len(KINDS)]} kinds" in text
 
 
