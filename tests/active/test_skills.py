@@ -44,7 +44,7 @@ def test_each_worker_is_judged_by_what_the_others_say() -> None:
     np.add.at(share, (made.task, made.label), 1.0)
     odds = (0.7 / 0.3) ** share
     belief = torch.from_numpy(odds / odds.sum(1, keepdims=True)).float()
-    assert Skills.of_votes(made.votes, belief).mean.tolist() == pytest.approx(chance.tolist(), abs=0.04)
+    assert Skills.of_votes(made.votes, belief).mean.tolist() == pytest.approx(chance.tolist(), abs=0.06)
 
 
 def test_a_vote_that_nobody_else_gave_a_word_on_says_nothing_of_its_worker() -> None:

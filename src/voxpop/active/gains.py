@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from voxpop.active.values import error_reduction, noise, said
+from voxpop.active.values import beyond, error_reduction, noise, said
 from voxpop.numerics import simplex
 
 WIDE = 1 << 22  # numbers in one piece of work
@@ -48,7 +48,7 @@ class Information:
         belief = self.belief[tasks] if right.dim() == 1 else self.belief[tasks][:, None, :]
         K = self.belief.shape[1]
         right = right.clamp(1 / K, 1)
-        return (simplex.entropy(said(belief, right)) - noise(right, K)).clamp_min(0)
+        return beyond(simplex.entropy(said(belief, right)), noise(right, K))
 
 
 @dataclass(frozen=True, eq=False)

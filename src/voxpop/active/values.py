@@ -40,13 +40,13 @@ def margin(belief: Tensor) -> Tensor:
 
 def bald(samples: Tensor) -> Tensor:
     """What the truth would tell about the model ([Ho11] eq. 2): entropy of the mean less the mean entropy. N."""
-    return (simplex.entropy(samples.mean(0)) - simplex.entropy(samples).mean(0)).clamp_min(0)  # samples: T,N,K
+    return beyond(simplex.entropy(samples.mean(0)), simplex.entropy(samples).mean(0))  # samples: T,N,K
 
 
 def information(belief: Tensor, right: Chance) -> Tensor:
     """What a vote tells about the truth, in nats: I(vote; truth) = H(vote) - H(vote | truth). N."""
     right = usable(right, belief)
-    return (simplex.entropy(said(belief, right)) - noise(right, belief.shape[1])).clamp_min(0)
+    return beyond(simplex.entropy(said(belief, right)), noise(right, belief.shape[-1]))
 
 
 def error_reduction(belief: Tensor, right: Chance, ahead: int = 1) -> Tensor:
@@ -76,7 +76,7 @@ def _best_gain(belief: Tensor, right: Tensor, ahead: int) -> Tensor:
             for place, count in enumerate(counts[1:], 1):
                 found = torch.maximum(found, joint[count][place])
             correct += ways * found
-        out = torch.maximum(out, (correct - best[0]) / votes)
+        out = torch.maximum(out, beyond(correct, best[0]) / votes)
     return out
 
 
@@ -107,9 +107,15 @@ def label_or_relabel(samples: Tensor, evidence: Tensor, right: Chance, teach: fl
     weight = weight / weight.sum(0).clamp_min(torch.finfo(weight.dtype).tiny)  # T,N: p(draw | votes of this task)
     vote = said(normalise(joint), right)  # T,N,K
     given = (weight * simplex.entropy(vote)).sum(0)  # H(vote | model)
-    model = (simplex.entropy((weight[:, :, None] * vote).sum(0)) - given).clamp_min(0)
-    task = (given - noise(right, samples.shape[2])).clamp_min(0)
+    model = beyond(simplex.entropy((weight[:, :, None] * vote).sum(0)), given)
+    task = beyond(given, noise(right, samples.shape[2]))
     return teach * model + own * task
+
+
+def beyond(more: Tensor, less: Tensor) -> Tensor:
+    """``more - less``, and zero where rounding may have made it: what is worth nothing is not asked for."""
+    gap = more - less
+    return torch.where(gap > 16 * torch.finfo(more.dtype).eps * more, gap, 0.0)
 
 
 def usable(right: Chance, belief: Tensor) -> Tensor:
