@@ -222,6 +222,7 @@ class Reliability(OwnLabelChannel):
             rate = self.rate / (1 + number) ** 0.5
             for some in torch.split(torch.randperm(V, generator=rng).to(x.device), 128):
                 self._ascend(theta, x, {k: stats[k][some] for k in ("right", "worker", "task")}, share, V, rate)
+        theta["workers"][share == 0] = theta["mean"]  # nothing else is known of them
         return theta
 
     def _ascend(self, theta: Theta, x: Tensor, votes: Stats, share: Tensor, V: int, rate: float) -> None:
