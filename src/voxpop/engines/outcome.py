@@ -23,5 +23,5 @@ _SENTENCES = {
     Status.OUT_OF_STEPS: "stopped before it converged: raise max_iter or tol",
     Status.DEGENERATE: "collapsed: the votes name several classes, the answer only one; use consensus(votes)",
     Status.EXACT: "computed in one pass",
-    Status.TRAINED: "trained: for the epochs that were asked for, or that held-out votes chose",
+    Status.TRAINED: "trained",
 }
