@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from voxpop.cli.app import run
@@ -57,6 +58,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_csv(tmp_path / "votes.csv", ("task", "worker", "label"), votes)
     write_csv(tmp_path / "truth.csv", ("task", "label"), list(truth.items()))
     return tmp_path
+
+
+@pytest.fixture
+def features(here: Path) -> Path:
+    """x.npz: features that tell the classes of the tasks of votes.csv; new.npz and new.csv: twelve tasks more."""
+    rng = np.random.default_rng(0)
+    truth = [CLASSES.index(row["label"]) for row in read_csv(here / "truth.csv")]
+    more = [i % 3 for i in range(12)]
+    for name, labels, tasks in (
+        ("x", truth, [f"t{i}" for i in range(30)]),
+        ("new", more, [f"n{i}" for i in range(12)]),
+    ):
+        x = 3 * np.eye(3)[labels] + rng.normal(size=(len(labels), 3))
+        np.savez(here / f"{name}.npz", x=x.astype(np.float32), tasks=tasks)
+    write_csv(here / "new.csv", ("task", "label"), [(f"n{i}", CLASSES[k]) for i, k in enumerate(more)])
+    return here
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -327,7 +327,8 @@ def _facts(learner: Learner, tested: Mapping[str, float] | None) -> dict[str, An
 def _headline(learner: Learner, tested: Mapping[str, float] | None) -> str:
     size = sum(p.numel() for p in learner.model_.parameters())
     model = learner.model if isinstance(learner.model, str) else type(learner.model).__name__
-    line = f"classifier: {model} with {size:,} weights, {len(learner.history_):,} epochs"
+    epochs = len(learner.history_)
+    line = f"classifier: {model} with {size:,} weights, {epochs:,} epoch{'s' * (epochs != 1)}"
     return one_line(line) if tested is None else f"{one_line(line)}\n{_test_line(tested)}"
 
 

@@ -26,7 +26,7 @@ def writer(path: str | os.PathLike[str], format: str | None = None) -> Writer:
 
 
 def to_label_studio(frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """One task for each pair. Its data holds the task's name, which 'tell --task task' reads back, and the assignee."""
+    """One task for each pair. Its data holds the task's name, by which an export is read back, and the assignee."""
     for task, worker, score in frame.select(COLUMNS).iter_rows():
         yield {"data": {"task": task, "assignee": worker}, "meta": {"score": score}}
 

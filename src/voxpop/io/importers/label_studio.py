@@ -15,6 +15,7 @@ from voxpop.io.values import as_label, several
 BESIDES = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "was_cancelled")
 REGIONS = "marked regions"  # boxes and spans are answers about a part of the task
 REGION_KEYS = {"x", "start", "points", "rle"}
+HANDED_OUT = {"task", "assignee"}  # data of tasks that 'voxpop ask' wrote: Label Studio gives them ids of its own
 
 
 def recognises(columns: set[str]) -> bool:
@@ -33,7 +34,9 @@ def read(table: Table, ask: Ask) -> Imported:
 
 def _task(task: Mapping[str, Any], out: Gathering) -> None:
     """One task with its annotations and, if they are asked for, its predictions."""
-    name = task.get("id") if out.ask.task is None else mapping(task.get("data")).get(out.ask.task)
+    data = mapping(task.get("data"))
+    field = _field(set(data), out.ask)
+    name = task.get("id") if field is None else data.get(field)
     for annotation in each(task.get("annotations") or task.get("completions")):
         if annotation.get("was_cancelled"):
             out.drop(CANCELLED)
@@ -47,6 +50,11 @@ def _task(task: Mapping[str, Any], out: Gathering) -> None:
         for prediction in each(task.get("predictions")):
             for question, answer in _answers(prediction.get("result"), out):
                 out.vote(question, name, prediction.get("model_version") or "predictions", answer)
+
+
+def _field(data: set[str], ask: Ask) -> str | None:
+    """Which of a task's data is its name; None: its id is."""
+    return ask.task or ("task" if data >= HANDED_OUT else None)
 
 
 def _answers(result: Any, out: Gathering) -> Iterator[tuple[str, str | None]]:
@@ -94,17 +102,17 @@ def _person(completed_by: Any) -> Any:
 
 def _rows(table: Table, out: Gathering) -> None:
     """One annotation a row. The questions stand between the task's id and the annotator."""
-    questions = _questions(list(table.columns), out.ask)
+    questions, field = _questions(list(table.columns), out.ask), _field(set(table.columns), out.ask)
     for row in table.records():
         if str(row.get("was_cancelled")).lower() in ("true", "1"):
             out.drop(CANCELLED)
             continue
         for question in questions:
-            out.vote(question, row.get(out.ask.task or "id"), _person(row.get("annotator")), _cell(row.get(question)))
+            out.vote(question, row.get(field or "id"), _person(row.get("annotator")), _cell(row.get(question)))
 
 
 def _questions(columns: list[str], ask: Ask) -> list[str]:
-    candidates = [c for c in columns if c not in BESIDES and c != ask.task]
+    candidates = [c for c in columns if c not in BESIDES and c != _field(set(columns), ask)]
     if ask.question in candidates or not {"id", "annotator"} <= set(columns):
         return candidates
     between = columns[columns.index("id") + 1 : columns.index("annotator")]
