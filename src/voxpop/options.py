@@ -42,6 +42,10 @@ def fraction(high_included: bool = True) -> Rule:
     return Rule(lambda v: _number(v) and v >= 0 and (v <= 1 if high_included else v < 1), words)
 
 
+def share() -> Rule:
+    return Rule(lambda v: _number(v) and 0 < v <= 1, "a number above 0, at most 1")
+
+
 def one_of(*names: str) -> Rule:
     return Rule(lambda v: v in names, "one of " + ", ".join(names))
 
@@ -51,10 +55,15 @@ def flag() -> Rule:
 
 
 def pair_above(low: float) -> Rule:
-    return Rule(
-        lambda v: isinstance(v, tuple | list) and len(v) == 2 and all(_number(x) and x > low for x in v),
-        f"two numbers above {low:g}",
-    )
+    return _pair(above(low), f"two numbers above {low:g}")
+
+
+def pair_at_least(low: float) -> Rule:
+    return _pair(at_least(low), f"two numbers of at least {low:g}")
+
+
+def _pair(each: Rule, words: str) -> Rule:
+    return Rule(lambda v: isinstance(v, tuple | list) and len(v) == 2 and all(map(each.test, v)), words)
 
 
 def optional(rule: Rule) -> Rule:

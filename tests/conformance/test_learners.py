@@ -31,7 +31,7 @@ def test_conforms(subject: Subject, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("subject", PLAIN, ids=str)
 def test_it_passes_the_checks_of_scikit_learn(subject: Subject) -> None:
     """With one annotator: a 1-D y has no code for a missing vote."""
-    learner = subject.make(epochs=20, lr=0.05)
+    learner = subject.make(epochs=6, lr=0.1, batch_size=64)
     failed = {**SKLEARN.get("*", {}), **SKLEARN.get(subject.name, {})}
     results = check_estimator(learner, expected_failed_checks=failed, on_skip=None)
     unexpected = {r["check_name"] for r in results if r["status"] == "xfail"} ^ set(failed)

@@ -204,8 +204,9 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """The likeliest class of each row."""
-        best: np.ndarray[Any, Any] = self.classes_[self.predict_proba(X).argmax(1)]
-        return best
+        best = self.predict_proba(X).argmax(1)
+        found: np.ndarray[Any, Any] = self.classes_[best]
+        return found
 
     def forecast(self, X: Any, y: Any) -> np.ndarray[Any, Any]:
         """p(class) of each row by the classifier and these votes on it together: n,K.
@@ -227,6 +228,11 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from voxpop.learn.export import export
 
         export(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "objective_"):

@@ -18,6 +18,10 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 CHUNK = 1024  # rows looked at together where there is no gradient
 
 
+class NotNumbers(BadInput, TypeError):
+    """Rows that hold something else than numbers."""
+
+
 class Rows(ABC):
     """``take`` gives some rows as one float tensor; nothing else ever looks inside."""
 
@@ -181,7 +185,7 @@ def _of_array(array: np.ndarray[Any, Any]) -> Rows:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise BadInput(
+            raise NotNumbers(
                 "X holds values that are no numbers: argument must be a string or a real number; "
                 "turn text into features first"
             ) from None

@@ -20,9 +20,9 @@ from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
 from voxpop.learn.prior import NetworkPrior
 from voxpop.methods.belief_propagation import factor_of, particles
-from voxpop.methods.learning.deep_mf import SHARE, checked_clip
+from voxpop.methods.learning.deep_mf import checked_clip
 from voxpop.numerics.segments import scatter_sum
-from voxpop.options import anything, option, pair_above, whole
+from voxpop.options import anything, option, pair_above, share, whole
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
@@ -129,7 +129,7 @@ class DeepBP(Learner):
         "dirichlet", anything(), "one-coin, two-coin, dirichlet, S,K,K prototypes, or a callable (S, seed)"
     )
     alpha: tuple[float, float] = option((2.0, 1.0), pair_above(0), "the named priors' parameters: right, wrong")
-    clip: float = option(0.9, SHARE, "what the network may say of a class at most, when it meets the votes")
+    clip: float = option(0.9, share(), "what the network may say of a class at most, when it meets the votes")
     samples: int = option(400, whole(2), "draws of a worker's confusion matrix")
     passes: int = option(3, whole(1), "of messages before each epoch")
 

@@ -13,9 +13,7 @@ from voxpop.learn.ascent import Ascending
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
-from voxpop.options import Rule, anything, option, pair_above, whole
-
-SHARE = Rule(lambda v: isinstance(v, int | float) and 0 < v <= 1, "a number above 0, at most 1")
+from voxpop.options import anything, option, pair_above, share, whole
 
 
 @dataclass(repr=False, eq=False)
@@ -31,7 +29,7 @@ class DeepMF(Learner):
         "dirichlet", anything(), "one-coin, two-coin, dirichlet, S,K,K prototypes, or a callable (S, seed)"
     )
     alpha: tuple[float, float] = option((2.0, 1.0), pair_above(0), "the named priors' parameters: right, wrong")
-    clip: float = option(0.9, SHARE, "what the network may say of a class at most, when it meets the votes")
+    clip: float = option(0.9, share(), "what the network may say of a class at most, when it meets the votes")
     samples: int = option(400, whole(1), "draws of a prior that is given as a callable")
 
     def objective(self, net: nn.Module, data: Data) -> Objective:

@@ -80,7 +80,7 @@ class Intersection(Objective):
         super().__init__(network)
         self.crowd = nn.Parameter(weight)  # M,K,K as [worker, label, truth]
         self.b = nn.Parameter(prior.log(), requires_grad=learned)  # K; section 3.1: b = log p
-        self.divergence, self.crowd_lr = DIVERGENCES[divergence], lr
+        self.divergence, self.crowd_lr = divergence, lr
         self.register_buffer("habits", label_shares(data).log())  # M,K
 
     @property
@@ -93,7 +93,7 @@ class Intersection(Objective):
         return (batch.by_task.sum(table) + self.b).log_softmax(1)
 
     def gains(self, x: Tensor, batch: Batch, weight: Tensor | None = None) -> Tensor:
-        return gains(self.logp(x), self.aggregate(batch), self.log_prior, self.divergence, weight)
+        return gains(self.logp(x), self.aggregate(batch), self.log_prior, DIVERGENCES[self.divergence], weight)
 
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
         told = self.gains(x, batch, self._weights(batch))

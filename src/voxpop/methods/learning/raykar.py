@@ -13,12 +13,7 @@ from voxpop.learn.ascent import Ascending
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
-from voxpop.options import Rule, anything, option
-
-_ROWS = Rule(
-    lambda v: isinstance(v, tuple | list) and len(v) == 2 and all(isinstance(x, int | float) and x >= 1 for x in v),
-    "two numbers of at least 1",
-)
+from voxpop.options import anything, option, pair_at_least
 
 
 @dataclass(repr=False, eq=False)
@@ -33,7 +28,7 @@ class Raykar(Learner):
     )
     beta: tuple[float, float] = option(
         (2.0, 1.1),
-        _ROWS,
+        pair_at_least(1),
         "Dirichlet parameters of a row: the right label, each wrong one; (1, 1) is maximum likelihood",
     )
 
