@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +19,7 @@ from voxpop.learn.rows import Rows
 
 HIDDEN = 128
 CENTRED = 0.1  # |mean| / sd below which a column counts as centred
+ALIKE = 50  # how many times wider the widest column may be than the narrow ones (a tenth), where all have one unit
 LOOKED_AT = 20_000  # rows that the scale is found on
 ROOM = 46  # pixels that four unpadded convolutions with pooling need
 
@@ -25,9 +27,10 @@ ROOM = 46  # pixels that four unpadded convolutions with pooling need
 class Scale(nn.Module):
     """Features on a sensible scale, remembered with the network.
 
-    Columns of their own origin (hand-made features, activations, pixels) are standardised one by one, images
-    channel by channel. Columns that are all centred already share a scale that somebody chose, as principal
-    components do: they keep their proportions, and one factor brings their mean variance to one.
+    Columns in units of their own (hand-made features) are standardised one by one. Columns in one unit keep their
+    proportions, which tell something: their means are taken off, and one factor brings their mean variance to one.
+    They are in one unit where they are about as wide as each other (activations, pixels, weighted words), or all
+    centred already (principal components).
     """
 
     shift: Tensor
@@ -42,17 +45,27 @@ class Scale(nn.Module):
     def learn(self, rows: Rows) -> Scale:
         mean, variance = _moments(rows)
         sd = variance.sqrt()
-        if bool((mean.abs() <= CENTRED * sd).double().mean() >= 0.9):
+        changes = sd > 1e-6 * mean.abs()
+        if _centred(mean, sd) or _alike(sd[changes]):
             common = variance.mean().sqrt()
             factor = torch.full_like(sd, float(1 / common) if common > 0 else 1.0)
         else:
-            factor = torch.where(sd > 1e-6 * mean.abs(), 1 / sd, 0.0)  # a column that never changes says nothing
+            factor = torch.where(changes, 1 / sd, 0.0)  # a column that never changes says nothing
         self.shift.copy_(mean.view_as(self.shift))
         self.factor.copy_(factor.view_as(self.factor))
         return self
 
     def forward(self, x: Tensor) -> Tensor:
         return (x - self.shift) * self.factor
+
+
+def _centred(mean: Tensor, sd: Tensor) -> bool:
+    return bool((mean.abs() <= CENTRED * sd).double().mean() >= 0.9)
+
+
+def _alike(sd: Tensor) -> bool:
+    """Whether columns are about as wide as each other."""
+    return not len(sd) or bool(sd.max() <= ALIKE * np.quantile(sd.numpy(), 0.1))
 
 
 def _moments(rows: Rows) -> tuple[Tensor, Tensor]:

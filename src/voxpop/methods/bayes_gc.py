@@ -20,10 +20,8 @@ class BayesGC(MeanFieldAscent):
 
     alpha: float = option(1.1, above(0), "Dirichlet parameter of each class")
     beta: tuple[float, float] = option(
-        (5.0, 2.0), pair_above(0), "Dirichlet parameters of a row: the right label, each wrong one"
+        (5.0, 2.0), pair_above(0), "Dirichlet parameters of a row: right, and wrong shared by the wrong labels"
     )
 
     def model(self, votes: Votes, gold: Tensor | None) -> Model:
-        right, wrong = self.beta
-        rows = prior_rows(votes.K, right, wrong * (votes.K - 1))
-        return Model(DirichletConfusion(rows), DirichletClasses(self.alpha), gold)
+        return Model(DirichletConfusion(prior_rows(votes.K, *self.beta)), DirichletClasses(self.alpha), gold)

@@ -129,7 +129,7 @@ class BayesDGC(Learner):
     )
     alpha: float = option(1.1, above(0), "Dirichlet parameter of each class")
     beta: tuple[float, float] = option(
-        (5.0, 2.0), pair_above(0), "Dirichlet parameters of a row: the right label, each wrong one"
+        (5.0, 2.0), pair_above(0), "Dirichlet parameters of a row: right, and wrong shared by the wrong labels"
     )
     step_size: float = option(1.0, above(0), "of the natural gradient, over a pass through the data")
     decay: float = option(
@@ -137,8 +137,7 @@ class BayesDGC(Learner):
     )
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
-        K, (right, wrong) = data.votes.K, self.beta
-        prior = prior_rows(K, right, wrong * (K - 1))
+        prior = prior_rows(data.votes.K, *self.beta)
         return Bayesian(net, data, alpha=self.alpha, prior=prior, step_size=self.step_size, decay=self.decay)
 
     def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
