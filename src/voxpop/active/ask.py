@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from voxpop.active import values
-from voxpop.active.assign import Assignment, assign
+from voxpop.active.assign import SLACK, Assignment, assign
 from voxpop.active.expertise import Expertise, grouped
 from voxpop.active.gains import Gain, Information, Rise, Unequal, Worth
 from voxpop.active.items import Items
@@ -428,7 +428,7 @@ def _reason(problem: Problem, best: Assignment, k: int, worth: float, stop: floa
     gain, price = _best_left(problem, best)
     if gain == -torch.inf:
         return start + "everyone available has been asked about every item already"
-    if gain - price <= problem.least:
+    if gain - price <= problem.least + SLACK * float(Search(problem).bound.max()):
         than = f"{worth * price:.3g}" + (f" and the {stop:g} that a vote must bring" if stop else "")
         return start + f"the best vote left is expected to gain {worth * gain:.3g}, not more than its cost of {than}"
     return start + "the limits leave no other pair that fits"

@@ -247,6 +247,12 @@ def said(score: Tensor, classes: int) -> tuple[Tensor, Tensor]:
     return other, F.logsigmoid(score) - other
 
 
+def by_truth(score: Tensor, batch: Batch) -> Tensor:
+    """log p(label | truth) of each vote under each truth, from scores: V,K."""
+    other, gain = said(score, batch.K)
+    return other[:, None].repeat(1, batch.K).scatter_add_(1, batch.label[:, None].long(), gain[:, None])
+
+
 class Expert(Ascending):
     """The network by Monte Carlo dropout for the prior on the truths, and the crowd's expertise for its channel.
 
@@ -288,8 +294,9 @@ class Expert(Ascending):
         """What each vote said, as it was said: it depends on the features, which a Consensus does not keep."""
         if self._batch is None or self._batch.V * self._batch.K > KEPT:
             return None
-        said = self.channel.loglik(self._batch.to(self.belief.device), self.theta)
-        return Evidence("messages", {"log": said.float().cpu()}, prior.cpu())
+        batch = self._batch.to(self.belief.device)
+        log = by_truth(Reliability.scores(batch, self.theta, self.z), batch)
+        return Evidence("messages", {"log": log.float().cpu()}, prior.cpu())
 
     def logp(self, x: Tensor) -> Tensor:
         """Eq. 4; while the network trains, what it says now."""
@@ -304,8 +311,7 @@ class Expert(Ascending):
         return topics(self.lift(x), self.theta.get("map"))
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
-        other, gain = said(self._scores(x, batch), batch.K)
-        return other[:, None].repeat(1, batch.K).scatter_add_(1, batch.label[:, None].long(), gain[:, None])
+        return by_truth(self._scores(x, batch), batch)
 
     def right(self, x: Tensor, batch: Batch) -> Tensor:
         """eta of each vote (eq. 6): V."""
@@ -323,6 +329,11 @@ class Expert(Ascending):
         other, gain = said(self._scores(x, batch), batch.K)
         base = segment_sum(other, batch.offsets).float()[:, None].expand(-1, batch.K)
         return add_own(base, batch, gain)
+
+    def learned_online(self, z: Tensor, batch: Batch | None = None, belief: Tensor | None = None) -> None:
+        """There are other tasks now; where they lie, and all votes on them."""
+        self._z, self._batch = z, batch
+        self.belief = self.belief if belief is None else belief
 
     def state(self) -> dict[str, Tensor]:
         return {**super().state(), "z": self.z} if self.theta else super().state()

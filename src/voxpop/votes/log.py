@@ -59,6 +59,11 @@ class Names:
         except KeyError as error:
             raise unknown(SINGULAR[self.kind], error.args[0], self.names[:100_000]) from None
 
+    def strange(self, names: pl.Series) -> pl.Series:
+        """Those of these names that are not here."""
+        names = self._alike(names)
+        return names.filter(pl.Series([name not in self._place for name in names.to_list()], dtype=pl.Boolean))
+
     def _alike(self, names: pl.Series) -> pl.Series:
         """Names in the type of those that are here: integers meet text as text, and not the other way round."""
         if not self.names or not len(names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -18,10 +18,10 @@ from voxpop.channels.own_label import own_belief
 from voxpop.errors import BadInput, BadOption
 from voxpop.learn.data import Data
 from voxpop.learn.expertise import Expert, Places, Prior, Reliability
-from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import CHUNK, Rows
 from voxpop.learn.targets import on_axes
+from voxpop.methods.learning.streamed import Streamed
 from voxpop.numerics.segments import scatter_sum
 from voxpop.options import above, option, whole
 from voxpop.votes import Axis, Votes
@@ -31,7 +31,7 @@ WORTH = 100.0  # of one unit of the score, in the unit of the costs, where there
 
 
 @dataclass(repr=False, eq=False)
-class Targeted(Learner):
+class Targeted(Streamed):
     """A worker is right on a task with the chance sigmoid(u_j' z_i); what z_i is, the method says."""
 
     penalty: float = option(1.0, above(0), "lambda = 1 / variance of the workers' embeddings")
@@ -58,13 +58,6 @@ class Targeted(Learner):
         return Expert(net, self.lift(data.rows), data, channel, samples=self.draws, seed=self.seed)
 
     # -- what was learned of the crowd ------------------------------------------------------------------
-
-    @property
-    def _expert(self) -> Expert:
-        self._require_fitted()
-        found = self.objective_
-        assert isinstance(found, Expert)
-        return found
 
     @property
     def reliability_(self) -> pl.DataFrame:
@@ -122,7 +115,7 @@ class Targeted(Learner):
         """The next ``k`` votes to ask for: a frame task, worker, score.
 
         The task by how much the network doubts it (eq. 10), the worker by his expertise on it (eq. 6), both at once.
-        ``X``: rows that may be asked about, ``tasks``: their names (0, 1, ... if none are given); without X the tasks
+        ``X``: rows that may be asked about, ``tasks``: their names (none: new tasks, 0, 1, ...); without X the tasks
         of ``fit``. ``workers``: who is available (names, or a frame with cost, capacity, available); ``cost`` of a
         vote, a number or worker -> number. ``how``: capacity, cap_per_task, at_once, outstanding, score,
         worker_score, diversity, worth (100 where there are costs), budget, stop as ``voxpop.active.ask.ask`` has
@@ -155,6 +148,7 @@ class Targeted(Learner):
             if len(names) != len(rows):
                 raise BadInput(f"tasks names {len(names):,} and X has {len(rows):,} rows; give a name for each row")
             votes = self.consensus_.votes if votes is None else on_axes(votes, rows, *self.axes_)
+            votes = others(votes) if tasks is None else votes
             items, z = self._items(rows, names, votes)
         priced = cost is not None or "cost" in getattr(workers, "columns", ())
         return plan(
@@ -180,6 +174,11 @@ class Targeted(Learner):
         said, drawn = torch.cat(evidence), torch.cat(samples, 1)
         belief = (drawn.mean(0).log() + said).softmax(1)
         return Items(names, belief, drawn, said), torch.cat(z)
+
+
+def others(votes: Votes) -> Votes:
+    """The same votes, on tasks whose names nothing else has."""
+    return replace(votes, tasks=Axis("tasks", "of fit: " + votes.tasks.names.cast(pl.String)))
 
 
 def moved(votes: Votes, tasks: Axis) -> Votes:

@@ -1,0 +1,81 @@
+"""Learners of expertise that take votes which come later, without a fit of everything."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+
+from voxpop.engines.online import Pace
+from voxpop.errors import BadInput
+from voxpop.learn.data import Data
+from voxpop.learn.expertise import Expert
+from voxpop.learn.learner import Learner
+from voxpop.learn.streaming import Stream
+from voxpop.results import Consensus
+from voxpop.votes import Votes
+
+
+class Streamed(Learner):
+    """What it has learned is an ``Expert``."""
+
+    _found: Consensus
+    _stream: Stream | None
+    _behind: bool  # whether there are votes that the consensus does not know yet
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn on from new votes, in time proportional to them (and those that their tasks have already).
+
+        The expertise of their workers is learned, by stepwise EM; the network and the topics stay as ``fit`` left them,
+        and learn from all votes when ``fit`` is called again. ``X``: a row for each task of the votes, in their order;
+        None, where all of these tasks are known. New tasks and workers may appear, new classes not. The first call is
+        ``fit``; ``classes`` is what scikit-learn passes along: votes name their own.
+        """
+        if not hasattr(self, "objective_"):
+            return self.fit(X, y)
+        rows = None if X is None else self._rows_to_ask(X)
+        if not isinstance(y, Votes):
+            raise BadInput("give Votes: their names tell which tasks and workers are known already")
+        if rows is not None:
+            Data(rows, y)  # as many rows as tasks
+        with torch.no_grad():
+            self._streaming.tell(y, rows)
+        if len(self._streaming.log.workers) > len(self.axes_[0]):
+            self.axes_ = (self._streaming.log.workers.axis, self.axes_[1])
+        self._behind = True
+        return self
+
+    def refine(self, passes: int = 1) -> Self:
+        """Go through all votes again, in time proportional to them; it nears a full fit with this network."""
+        with torch.no_grad():
+            for _ in range(passes):
+                self._streaming.go_through(torch.arange(len(self._streaming.log.tasks)))
+        self._behind = True
+        return self
+
+    @property
+    def _streaming(self) -> Stream:
+        if self._stream is None:
+            self._stream = Stream(self._expert, self.consensus_, Pace())
+        return self._stream
+
+    @property
+    def consensus_(self) -> Consensus:
+        """Of ``fit``; with votes that came later, by one E-step over all votes when it is asked for."""
+        if "_found" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(X, votes) first")
+        if self._behind and self._stream is not None:
+            self._found = self._stream.consensus(self._found)
+            self._behind = False
+        return self._found
+
+    @consensus_.setter
+    def consensus_(self, found: Consensus) -> None:
+        self._found, self._stream, self._behind = found, None, False
+
+    @property
+    def _expert(self) -> Expert:
+        self._require_fitted()
+        found = self.objective_
+        assert isinstance(found, Expert)
+        return found
