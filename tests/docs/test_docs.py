@@ -146,7 +146,8 @@ def test_the_numbers_of_the_default_are_those_of_the_code() -> None:
 def test_command_has_a_section_with_all_its_options(name: str) -> None:
     text = section(DOCS / "command-line.md", f"voxpop {name}")
     assert f"$ voxpop {name}" in text, "it shows no example"
-    options = [o for parameter in COMMANDS[name].params for o in parameter.opts if o.startswith("-")]
+    commands = [COMMANDS[name], *getattr(COMMANDS[name], "commands", {}).values()]
+    options = [o for command in commands for parameter in command.params for o in parameter.opts if o.startswith("-")]
     assert not [o for o in options if not re.search(rf"`{o}\b", text) and o not in ("--help", "-h")]
 
 
