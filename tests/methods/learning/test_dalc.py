@@ -283,6 +283,15 @@ def test_only_the_workers_of_the_tasks_with_new_votes_move(monkeypatch: pytest.M
     assert sorted(moved) == sorted(of.worker[of.task == 1].tolist())
 
 
+def test_rows_of_a_matrix_are_new_tasks() -> None:
+    of = world()
+    matrix = np.full((len(of.X), M), -1)
+    matrix[of.task, of.worker] = of.label
+    learner = dalc(epochs=1).fit(of.X[:200], matrix[:200]).partial_fit(of.X[200:], matrix[200:])
+    assert learner.consensus_.votes == of.votes()
+    assert len(learner.consensus_.belief) == len(of.X)
+
+
 def test_what_partial_fit_cannot_take() -> None:
     of = world()
     learner = dalc(epochs=1)
@@ -292,7 +301,7 @@ def test_what_partial_fit_cannot_take() -> None:
     with pytest.raises(BadInput, match="label '7'"):
         learner.partial_fit(None, Votes.from_arrays([1], [1], [7]))
     with pytest.raises(BadInput, match="give Votes"):
-        learner.partial_fit(of.X, of.truth)
+        learner.partial_fit(None, of.truth)
     assert learner.consensus_.votes.V == of.votes().V
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -11,9 +12,11 @@ from voxpop.errors import BadInput
 from voxpop.learn.data import Data
 from voxpop.learn.expertise import Expert
 from voxpop.learn.learner import Learner
+from voxpop.learn.rows import Rows
 from voxpop.learn.streaming import Stream
+from voxpop.learn.targets import votes_of
 from voxpop.results import Consensus
-from voxpop.votes import Votes
+from voxpop.votes import Axis, Votes
 
 
 class Streamed(Learner):
@@ -28,22 +31,29 @@ class Streamed(Learner):
 
         The expertise of their workers is learned, by stepwise EM; the network and the topics stay as ``fit`` left them,
         and learn from all votes when ``fit`` is called again. ``X``: a row for each task of the votes, in their order;
-        None, where all of these tasks are known. New tasks and workers may appear, new classes not. The first call is
-        ``fit``; ``classes`` is what scikit-learn passes along: votes name their own.
+        None, where all of these tasks are known. New tasks and workers may appear, new classes not. Votes without names
+        (a matrix) are on new tasks. The first call is ``fit``; ``classes`` is what scikit-learn passes along.
         """
         if not hasattr(self, "objective_"):
             return self.fit(X, y)
         rows = None if X is None else self._rows_to_ask(X)
-        if not isinstance(y, Votes):
-            raise BadInput("give Votes: their names tell which tasks and workers are known already")
+        votes = y if isinstance(y, Votes) else self._on_new_tasks(rows, y)
         if rows is not None:
-            Data(rows, y)  # as many rows as tasks
+            Data(rows, votes)  # as many rows as tasks
         with torch.no_grad():
-            self._streaming.tell(y, rows)
+            self._streaming.tell(votes, rows)
         if len(self._streaming.log.workers) > len(self.axes_[0]):
             self.axes_ = (self._streaming.log.workers.axis, self.axes_[1])
         self._behind = True
         return self
+
+    def _on_new_tasks(self, rows: Rows | None, y: Any) -> Votes:
+        """What has no names counts its tasks on."""
+        names = self._streaming.log.tasks.axis.names
+        if rows is None or not names.dtype.is_integer():
+            raise BadInput("give Votes: their names tell which tasks are known already")
+        votes, first = votes_of(y, rows), int(names.max()) + 1  # type: ignore[arg-type]
+        return replace(votes, tasks=Axis("tasks", range(first, first + votes.N)))
 
     def refine(self, passes: int = 1) -> Self:
         """Go through all votes again, in time proportional to them; it nears a full fit with this network."""
