@@ -134,13 +134,22 @@ def test_a_fit_that_learned_expertise_says_who_knows_what(sided: Loop):
     torch.testing.assert_close(learned.workers, fit.learner.objective_.theta["workers"])
 
 
-def test_who_came_after_the_fit_is_right_with_one_chance_everywhere(sided: Loop):
-    votes = frame(*(f"{task} late yes" for task in SIDES[100:104]))
-    sided.tell(vp.Votes.from_frame(votes, tasks=SIDES, classes=["no", "yes"]))
+def test_who_came_after_the_fit_is_learned_from_what_he_says(sided: Loop):
+    """Somebody new, right on the left tasks and wrong on the others, is told apart before the next full fit."""
+    said = dict(
+        sided.store.votes()[0].to_frame().filter(pl.col("worker") == "judge").select("task", "label").iter_rows()
+    )
+    other = {"no": "yes", "yes": "no"}
+    rows = [f"{t} late {said[t] if i % 2 == 0 else other[said[t]]}" for i, t in enumerate(SIDES[:80])]
+    named = pl.DataFrame({"worker": ["new"], "cost": [1.0], "capacity": [None], "available": [True]})
+    sided.tell(
+        vp.Votes.from_frame(frame(*rows), tasks=SIDES, classes=["no", "yes"]), named.cast({"capacity": pl.Int64})
+    )
     facts = sided.known()
-    learned, late = expertise(facts), facts.votes.workers.position("late")
+    assert (facts.since, facts.votes.V) == (80, 320)
+    learned, workers = expertise(facts), facts.votes.workers
     assert isinstance(learned, Expertise)
     chance = torch.sigmoid(learned.block(torch.arange(120)))  # N,M
-    expected = Skills.of_votes(facts.votes, facts.belief).mean[late]
-    torch.testing.assert_close(chance[:, late], expected.expand(120), rtol=1e-4, atol=1e-5)
-    assert chance[:, facts.votes.workers.position("left")].std() > 0.1  # who is better here than there
+    late, new = chance[:, workers.position("late")], chance[:, workers.position("new")]
+    assert late[0::2].mean() > 0.75 > 0.35 > late[1::2].mean()
+    torch.testing.assert_close(new, new[:1].expand(120))  # of whom there is no vote

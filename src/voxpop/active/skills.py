@@ -39,7 +39,7 @@ class Skills:
         """
         right, wrong = right.double(), wrong.double()
         votes = right + wrong  # M
-        mean = (right.sum() + 1) / (votes.sum() + 2)
+        mean = (right.sum() + 2) / (votes.sum() + 3)  # people are rather right than wrong: Beta(2, 1)
         spread = mean * (1 - mean)
         known = votes > 0
         share = right[known] / votes[known]

@@ -12,6 +12,7 @@ from voxpop.engines.outcome import Status
 from voxpop.loop.learning import Fit, latest
 from voxpop.loop.online import learn
 from voxpop.loop.store import Store
+from voxpop.methods.learning.targeted import Targeted
 from voxpop.numerics.segments import scatter_sum
 from voxpop.results import Consensus
 from voxpop.votes import Axis, Votes
@@ -38,12 +39,18 @@ class Known:
 
 
 def known(store: Store) -> Known:
-    """Everything told. Votes after the last full fit count by Bayes' rule; whom it does not know is judged online."""
+    """Everything told. Votes after the last full fit count by Bayes' rule; whom it does not know is judged online.
+
+    A learner of expertise does both by itself: it learns on from the votes that came after its fit.
+    """
     fit = latest(store)
     votes, through = store.votes()
     since = through - (fit.through if fit else 0)
     if fit is not None and not since and fit.found.votes.M == votes.M:
         return Known(fit.found, fit, 0)
+    if fit is not None and isinstance(fit.learner, Targeted):
+        later = fit.learner.partial_fit(None, store.votes(after=fit.through)[0]).consensus_
+        return Known(Consensus(votes, later.belief, later.method, Status.EXACT), fit, since)
     state = learn(store)
     if state is None:
         from voxpop.methods.coins import OneCoin

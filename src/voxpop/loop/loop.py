@@ -178,11 +178,11 @@ def _tasks(votes: Votes | None, features: Features | None, tasks: Iterable[Any] 
     """The loop's tasks, as text."""
     voted = pl.Series([], dtype=pl.String) if votes is None else as_text(votes.tasks.names)
     if features is None:
-        more = as_text(as_names(list(tasks or ()), "tasks"))
+        more = as_text(as_names(list(() if tasks is None else tasks), "tasks"))
         names = sort_names(pl.concat([voted, more]).unique())
     else:
         names = as_text(features.tasks)
-        absent = voted.filter(~voted.is_in(names))
+        absent = voted.filter(~voted.is_in(names.implode()))
         if len(absent):
             raise BadInput(
                 f"{features.source}: {len(absent):,} of the {len(voted):,} tasks with votes have no features "
