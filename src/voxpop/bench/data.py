@@ -24,6 +24,7 @@ from voxpop.errors import BadInput, unknown
 from voxpop.io import read
 from voxpop.numerics.seeds import generator
 from voxpop.simulate.blur import blurred
+from voxpop.simulate.subsets import on_tasks
 from voxpop.votes import Axis, Votes
 
 FASHION = Path("/usr/share/datasets/fashion-mnist")
@@ -69,13 +70,6 @@ def load(name: str, folder: str | None = None, seed: int = 0) -> Data:
     if name not in SOURCES:
         raise unknown("data", name, SOURCES)
     return SOURCES[name](folder, seed)
-
-
-def on_tasks(votes: Votes, rows: torch.Tensor) -> Votes:
-    """The votes on some tasks (in ascending order), which become all there are."""
-    part = votes.batch(rows)
-    names = Axis("tasks", votes.tasks.names.gather(rows.numpy()))
-    return Votes(part.task, part.worker, part.label, names, votes.workers, votes.classes, votes.dropped)
 
 
 # -- sources ----------------------------------------------------------------------------------

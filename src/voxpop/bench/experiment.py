@@ -70,6 +70,7 @@ class Part:
     unit: str = "accuracy"  # what is measured
     shares: bool = True  # measures are shares, and shown in points of 100
     seeds: int | None = None  # instead of the settings'
+    together: bool = False  # whether one run measures all cases: a curve, its measures named "measure@case"
     left_out: frozenset[tuple[str, str]] = frozenset()  # (case, method) that say nothing
     published: Mapping[Key, float] = field(default_factory=dict)  # the paper's numbers, where its text gives them
     beside: str = "the paper"  # whose numbers those are
@@ -80,6 +81,9 @@ class Part:
     def numeric(self) -> bool:
         """Whether cases are numbers along an axis."""
         return len(self.cases) > 1 and all(_is_number(case) for case in self.cases)
+
+
+TOGETHER = "all"  # the case of a run that measures every case
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def cells_of(parts: tuple[Part, ...], seeds: int) -> list[Cell]:
         Cell(part.name, case, method, seed)
         for seed in range(most)
         for part in parts
-        for case in part.cases
+        for case in ((TOGETHER,) if part.together else part.cases)
         for method in part.methods
         if seed < (part.seeds or seeds) and (case, method) not in part.left_out
     ]

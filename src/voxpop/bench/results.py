@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +46,8 @@ class Results:
     """The finished cells of one part."""
 
     def __init__(self, rows: Iterable[Row], part: str) -> None:
-        self.rows = sorted((r for r in rows if r.cell.part == part), key=lambda row: row.cell.seed)
+        own = (one for row in rows if row.cell.part == part for one in apart(row))
+        self.rows = sorted(own, key=lambda row: row.cell.seed)
 
     def values(self, case: str, method: str, measure: str) -> list[float]:
         """One number a seed, in the order of seeds."""
@@ -76,6 +77,15 @@ class Results:
             if row.error is not None:
                 found.setdefault((row.cell.method, row.error), []).append(f"{row.cell.case} seed {row.cell.seed}")
         return [f"{method} ({_first(cells)}): {error}" for (method, error), cells in found.items()]
+
+
+def apart(row: Row) -> list[Row]:
+    """A row for each case of a run that measured several together."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in row.measures.items():
+        measure, _, case = name.partition("@")
+        found.setdefault(case or row.cell.case, {})[measure] = value
+    return [replace(row, cell=replace(row.cell, case=case), measures=of) for case, of in found.items()] or [row]
 
 
 def _first(cells: list[str], most: int = 3) -> str:

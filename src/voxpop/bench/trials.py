@@ -9,10 +9,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from voxpop.bench.data import Data, on_tasks
+from voxpop.bench.data import Data
 from voxpop.bench.experiment import Settings
+from voxpop.learn.learner import Learner
 from voxpop.methods.registry import make
 from voxpop.simulate import simulate_votes_on
+from voxpop.simulate.subsets import on_tasks
 from voxpop.votes import Votes
 
 TRUTH = "truth"  # the method that is told the truth: what a perfect crowd would give
@@ -42,16 +44,25 @@ class Trial:
 
 def learn(trial: Trial, method: str, settings: Settings, seed: int, **options: Any) -> dict[str, float]:
     """Accuracy of the classifier on new tasks, of the inference on old ones, of the forecaster on new ones."""
-    data, votes = trial.data, trial.votes
     if method == TRUTH:
-        method, votes, options = "two-stage", perfect(data), {"aggregate": "majority-vote"}
+        trial, method, options = Trial(trial.data, perfect(trial.data)), "two-stage", {"aggregate": "majority-vote"}
+    return tested(trial, learner(trial, method, settings, seed, **options))
+
+
+def learner(trial: Trial, method: str, settings: Settings, seed: int, **options: Any) -> Learner:
+    """The method after it has learned from the data and the votes."""
     options = {"model": settings.model, "epochs": settings.epochs, "seed": seed} | options
-    model = make(method, **options).fit(data.x, votes)
+    fitted: Learner = make(method, **options).fit(trial.data.x, trial.votes)
+    return fitted
+
+
+def tested(trial: Trial, model: Learner) -> dict[str, float]:
+    data = trial.data
     found = {
         "classifier": accuracy(model.predict_proba(data.x_test), data.y_test),
         "inference": float((model.consensus_.label.numpy() == data.y).mean()),
     }
-    if trial.votes_test is not None and votes is trial.votes:
+    if trial.votes_test is not None:
         found["forecaster"] = accuracy(model.forecast(data.x_test, trial.votes_test), data.y_test)
     return found
 

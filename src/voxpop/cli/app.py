@@ -23,6 +23,7 @@ from voxpop.cli.loop import loop
 from voxpop.cli.methods import methods
 from voxpop.cli.predict import predict
 from voxpop.cli.simulate import simulate
+from voxpop.cli.simulate_loop import OrLoop
 from voxpop.errors import VoxWarning
 
 NAME = "voxpop"
@@ -37,6 +38,7 @@ EXAMPLES = (
     "voxpop convert label-studio export.json votes.csv --question sentiment",
     "voxpop methods dawid-skene",
     "voxpop simulate spammers -o votes.csv --truth-out truth.csv --set share=0.4",
+    "voxpop simulate loop believable --on digits -k 100 --rounds 4 -o curves.csv",
     "voxpop demo --report report.html",
     "voxpop bench maxmig --quick -o results",
     "voxpop loop init crowd --votes votes.csv --features pool.npz",
@@ -57,7 +59,7 @@ app.command()(ask)
 app.command()(agreement)
 app.command(cls=ListsSources)(convert)
 app.command()(methods)
-app.command()(simulate)
+app.command(cls=OrLoop)(simulate)
 app.command()(demo)
 app.command()(bench)
 app.add_typer(loop, name="loop")

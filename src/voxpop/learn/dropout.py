@@ -29,11 +29,25 @@ def draws(network: nn.Module, x: Tensor, samples: int, seed: int) -> Tensor:
     """log p(class | x) under each of ``samples`` draws of the weights: T,B,K. Without dropout there is but one."""
     if not dropouts(network):
         return _log(network, x)[None]
-    out = []
+    same, varying = halves(network)
+    x, out = same(x), []
     for number in range(samples):
-        with drawn(network, seed, number):
-            out.append(_log(network, x))
+        with drawn(varying, seed, number):
+            out.append(_log(varying, x))
     return torch.stack(out)
+
+
+def halves(network: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """The layers before the first that drops something, which are the same in every draw, and the others."""
+    layers = _in_a_row(network)
+    first = next(place for place, layer in enumerate(layers) if dropouts(layer))
+    return nn.Sequential(*layers[:first]), nn.Sequential(*layers[first:])
+
+
+def _in_a_row(network: nn.Module) -> list[nn.Module]:
+    if type(network) is not nn.Sequential:
+        return [network]
+    return [layer for part in network for layer in _in_a_row(part)]
 
 
 def mean_of(log: Tensor) -> Tensor:
@@ -72,11 +86,16 @@ def _masked(layer: nn.Module, row: Tensor, seed: int, devices: list[torch.device
     was = layer.training
     try:
         with torch.random.fork_rng(devices):
-            torch.manual_seed(seed % (1 << 63))
+            _own_generator(row.device).manual_seed(seed % (1 << 63))
             masked: Tensor = layer.train().forward(row)  # not called, or this hook would call itself
             return masked
     finally:
         layer.train(was)
+
+
+def _own_generator(device: torch.device) -> torch.Generator:
+    """Torch's own on this device alone: ``torch.manual_seed`` looks at every kind of device there might be."""
+    return torch.cuda.default_generators[device.index or 0] if device.type == "cuda" else torch.default_generator
 
 
 def _log(network: nn.Module, x: Tensor) -> Tensor:

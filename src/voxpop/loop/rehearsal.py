@@ -20,9 +20,11 @@ from torch import Tensor
 from voxpop.active.ask import StopAsking, ask
 from voxpop.active.items import Items
 from voxpop.active.skills import Skills
+from voxpop.engines.events import emit
 from voxpop.errors import BadInput, BadOption
 from voxpop.methods.learning.targeted import Targeted
 from voxpop.numerics.seeds import generator
+from voxpop.simulate import KINDS, simulate_votes_on
 from voxpop.simulate.subsets import on_tasks
 from voxpop.votes import Axis, Votes
 
@@ -42,10 +44,31 @@ class Pool:
             rows = "no" if self.x is None else f"{len(self.x):,}"
             raise BadInput(f"{self.votes.N:,} tasks, {len(self.truth):,} truths and {rows} rows of features do not fit")
 
+    @classmethod
+    def answered(
+        cls,
+        truth: Any,
+        classes: int,
+        kind: str,
+        seed: int = 0,
+        *,
+        workers: int | None = None,
+        x: Any = None,
+        **test: Any,
+    ) -> Pool:
+        """Everyone of a simulated crowd of this kind would answer everything. ``test``: x_test and y_test."""
+        options: dict[str, Any] = {}
+        if x is not None and kind in KINDS and "features" in KINDS[kind].options:
+            options["features"] = np.asarray(x).reshape(len(x), -1)
+        crowd = simulate_votes_on(truth, workers, classes, kind, seed, assignment="complete", **options)
+        return cls(crowd.votes, crowd.truth, x, **test)
+
     def first(self, votes: int, seed: int) -> Tensor:
         """Some of the answers at random, to begin with: V, bool."""
         if not 1 <= votes <= self.votes.V:
-            raise BadOption(f"start={votes}: the first votes are at least 1, and at most the {self.votes.V:,} there are")
+            raise BadOption(
+                f"start={votes}: the first votes are at least 1, and at most the {self.votes.V:,} there are"
+            )
         return torch.randperm(self.votes.V, generator=generator(seed, "first votes")) < votes
 
 
@@ -137,7 +160,7 @@ class ByFeatures:
         rows, how = chosen(self.strategy, k, left, self.score, self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StopAsking)
-            return self.model.ask(k, X=self.pool.x[rows.numpy()], tasks=named(left.tasks, rows).names, **how)
+            return self.model.ask(k, X=self.pool.x[rows.numpy()], tasks=named(left.tasks, rows).names.to_list(), **how)
 
 
 @dataclass(eq=False)
@@ -210,6 +233,27 @@ def right(belief: Any, truth: Any) -> float:
 
 
 # -- curves -----------------------------------------------------------------------------------
+
+
+def curves(
+    pool: Callable[[int], Pool],
+    guide: Callable[[Pool, Strategy, int], Guide],
+    strategies: Sequence[str] = tuple(STRATEGIES),
+    *,
+    seeds: int = 3,
+    start: int = 100,
+    sizes: Sequence[int] = (100,) * 4,
+) -> pl.DataFrame:
+    """strategy, seed, votes, scores: seed by seed, every strategy from the same first votes on the same pool."""
+    rows: list[dict[str, Any]] = []
+    for seed in range(seeds):
+        made = pool(seed)
+        heard = made.first(start, seed)
+        for number, name in enumerate(strategies):
+            emit("rehearsals", seed * len(strategies) + number, seeds * len(strategies))
+            for point in rehearse(made, guide(made, STRATEGIES[name], seed), heard, sizes):
+                rows.append({"strategy": name, "seed": seed, "votes": point.votes, **point.scores})
+    return pl.DataFrame(rows)
 
 
 def votes_to_reach(votes: Sequence[float], scores: Sequence[float], level: float) -> float:

@@ -76,6 +76,13 @@ def with_spammers(votes: Votes, spammers: int = 1, seed: int = 0) -> Votes:
     )
 
 
+def on_tasks(votes: Votes, rows: Tensor) -> Votes:
+    """The votes on some tasks (in ascending order), which become all there are."""
+    part = votes.batch(rows)
+    names = Axis("tasks", votes.tasks.names.gather(rows.numpy()))
+    return Votes(part.task, part.worker, part.label, names, votes.workers, votes.classes, votes.dropped)
+
+
 def _rank(size: int, seed: int, purpose: str) -> Tensor:
     """A random order: each of 0..size-1 once."""
     return torch.randperm(size, generator=generator(seed, purpose))
