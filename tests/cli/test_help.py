@@ -14,7 +14,10 @@ from voxpop.cli.app import EXAMPLES, main
 from voxpop.io import IMPORTERS
 from voxpop.methods.registry import LEARNERS, METHODS
 
-COMMANDS = ("aggregate", "agreement", "convert", "methods", "simulate", "demo", "bench")
+COMMANDS = (
+    "aggregate", "learn", "predict", "ask", "agreement", "convert", "methods", "simulate", "demo", "bench", "loop"
+)  # fmt: skip
+LOOP = ("init", "ask", "tell", "status", "fit", "export")
 HEAVY = ("torch", "polars", "numpy", "sklearn", "scipy", "matplotlib", "pandas", "jinja2")
 
 
@@ -49,6 +52,14 @@ def test_each_command_explains_itself_with_an_example(voxpop: Run, command: str)
     assert f"Example: voxpop {command}" in shown.out
     assert "\x1b" not in shown.out
     assert shown.out == voxpop(command, "-h").out
+
+
+@pytest.mark.parametrize("command", LOOP)
+def test_each_command_of_the_loop_explains_itself_with_an_example(voxpop: Run, command: str):
+    shown = voxpop("loop", command, "--help")
+    assert shown.code == 0
+    assert f"Example: voxpop loop {command} crowd" in shown.out
+    assert f" {command} " in voxpop("loop").out
 
 
 def test_the_examples_are_commands_that_parse(voxpop: Run):
@@ -86,6 +97,7 @@ def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     [
         ("voxpop ag", ["aggregate", "agreement"]),
         ("voxpop aggregate votes.csv -m mea", ["mean-field"]),
+        ("voxpop learn votes.csv -m max", ["max-mig"]),
         ("voxpop methods ", ["default", *METHODS, *LEARNERS]),
         ("voxpop simulate spam", ["spammers"]),
         ("voxpop convert label", ["label-studio"]),

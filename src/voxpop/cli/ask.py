@@ -115,8 +115,9 @@ def ask(
 ) -> None:
     """Ask what to label next and by whom: the most doubtful tasks, each by who is likely to know.
 
-    VOTES are all votes so far: on tasks of the features they count, and nobody is asked about a task twice. Where no
-    vote is worth its cost, the file has a header only, and stderr says why. 'voxpop loop' remembers what is out.
+    VOTES are all votes so far: nobody is asked about what he answered, and those on these tasks count.
+
+    Where no vote is worth its cost, the file has a header only, and stderr says why.
 
     Example: voxpop ask model.vox votes.csv --features pool.npz -k 20 --workers workers.csv -o next.csv
     """
