@@ -14,15 +14,17 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from voxpop.channels.base import belief_counts, require_table
 from voxpop.engines.starts import shares
 from voxpop.errors import BadOption
 from voxpop.learn.data import Data
+from voxpop.learn.finish import combined
 from voxpop.learn.learner import Learner, Variants
 from voxpop.learn.objective import Objective
-from voxpop.numerics.simplex import normalise
+from voxpop.numerics.simplex import entropy, normalise
 from voxpop.options import Rule, above, one_of, option
 from voxpop.votes import Batch
 
@@ -61,10 +63,29 @@ def gains(h: Tensor, g: Tensor, prior: Tensor, divergence: Divergence, weight: T
     return w * (divergence.reward(same) - across * B / pairs)
 
 
+class Renamed(nn.Module):
+    """A network whose outputs are taken in another order."""
+
+    order: Tensor
+
+    def __init__(self, network: nn.Module, order: Tensor) -> None:
+        super().__init__()
+        self.network = network
+        self.register_buffer("order", order)
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.network(x)
+        return logits[:, self.order]
+
+
 class Intersection(Objective):
-    """The network is the data classifier h; the crowd's aggregator is g = softmax(sum of W e_label + log p)."""
+    """The network is the data classifier h; the crowd's aggregator is g = softmax(sum of W e_label + log p).
+
+    The gain is the same if h's and g's classes trade places together: ``rename`` says at last which is which.
+    """
 
     habits: Tensor
+    order: Tensor  # K: the network's output that is each class
 
     def __init__(
         self,
@@ -82,6 +103,8 @@ class Intersection(Objective):
         self.b = nn.Parameter(prior.log(), requires_grad=learned)  # K; section 3.1: b = log p
         self.divergence, self.crowd_lr = divergence, lr
         self.register_buffer("habits", label_shares(data).log())  # M,K
+        self.register_buffer("order", torch.arange(data.votes.K))
+        self.renamed = False
 
     @property
     def log_prior(self) -> Tensor:
@@ -105,7 +128,7 @@ class Intersection(Objective):
         if self.class_weight is None:
             return None
         named = normalise(batch.counts())  # B,K
-        return named @ self.class_weight
+        return (named @ self.class_weight).to(self.crowd)
 
     def score(self, x: Tensor, batch: Batch) -> Tensor:
         """The gain on tasks that were held out, for any f a lower bound of what x and the votes share: B."""
@@ -117,6 +140,22 @@ class Intersection(Objective):
         return [{"params": rest, "lr": lr}, {"params": [self.crowd], "lr": self.crowd_lr, "weight_decay": 0.0}]
 
     # -- what it knows ----------------------------------------------------------------------------
+
+    def classifier(self) -> nn.Module:
+        return Renamed(self.network, self.order) if self.renamed else self.network
+
+    @torch.no_grad()
+    def rename(self, data: Data) -> None:
+        """Call each class what the workers call it, most of all those whose labels tell most of it."""
+        order = names_of(data.batch, combined(self, data)[0][data.positions])
+        self.order.copy_(order)
+        self.renamed = not torch.equal(order, torch.arange(len(order)))
+        self.crowd.copy_(self.crowd[:, :, order])
+        self.b.copy_(self.b[order])
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        super().restore(state)
+        self.renamed = not torch.equal(self.order.cpu(), torch.arange(len(self.order)))
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         """log p(label | truth) of each vote, V,K: Bayes' rule on one vote's p(truth | label) and how often the worker
@@ -134,6 +173,17 @@ class Intersection(Objective):
         return self.crowd.detach().transpose(1, 2)
 
 
+def names_of(batch: Batch, belief: Tensor) -> Tensor:
+    """Which class of a belief (B,K) each label stands for, one to one: K. Workers count by what they know of it."""
+    counts = belief_counts(batch, belief)  # M,K,K as [worker, label, class]
+    joint = counts / counts.sum((1, 2), keepdim=True).clamp_min(1)
+    apart = joint.sum(2, keepdim=True) * joint.sum(1, keepdim=True)
+    known = (torch.special.xlogy(joint, joint) - torch.special.xlogy(joint, apart)).sum((1, 2))  # M: information
+    agreed = torch.einsum("m,mlk->lk", known, counts - apart * counts.sum((1, 2), keepdim=True))  # K,K
+    agreed += 1e-6 * agreed.abs().amax() * torch.eye(batch.K)  # what nobody says keeps its name
+    return torch.from_numpy(linear_sum_assignment(agreed.numpy(), maximize=True)[1])
+
+
 # -- where W and p begin ------------------------------------------------------------------------------
 
 
@@ -146,11 +196,23 @@ def label_shares(data: Data) -> Tensor:
 def counts_start(data: Data, pseudo: float) -> Tensor:
     """Eq. 2: log of how often a worker says each label where votes say each truth: M,K,K as [worker, label, truth].
 
-    The sums are over the worker's own tasks, and ``pseudo`` votes are spread over each row.
+    The sums are over the worker's own tasks, and ``pseudo`` votes are spread over each row. Votes say a truth as far
+    as they vary: else a naive majority would have its way.
     """
-    counts = belief_counts(data.batch, shares(data.votes, data.gold)[data.positions])  # M,K,K
+    counts = belief_counts(data.batch, varied_shares(data))  # M,K,K
     given = normalise(counts.transpose(1, 2) + pseudo / data.votes.K)  # M,K,K as [worker, truth, label]
     return given.log().float().transpose(1, 2).contiguous()
+
+
+def varied_shares(data: Data) -> Tensor:
+    """Vote shares, a worker's votes weighing as much as the entropy of his labels; known truths in place: B,K."""
+    variety = entropy(label_shares(data))  # M
+    said = variety[:, None, None] * torch.eye(data.votes.K)  # M,K,K
+    belief = normalise(data.batch.by_task.sum(said.flatten(0, 1)))
+    if data.known is not None:
+        known = data.known >= 0
+        belief[known] = F.one_hot(data.known[known], data.votes.K).float()
+    return belief
 
 
 def identity_start(data: Data, scale: float) -> Tensor:
@@ -213,6 +275,12 @@ class MaxMIG(Learner):
             divergence=self.divergence,
             lr=self.crowd_lr,
         )
+
+    def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
+        objective, history = super()._train(data, epochs)
+        assert isinstance(objective, Intersection)
+        objective.cpu().rename(data)
+        return objective, history
 
     def variants(self, data: Data) -> Variants:
         return {f"started from {name}": {"start": name} for name in STARTS} if self.start == HELD_OUT else {}
