@@ -64,6 +64,12 @@ class Data:
         """Images that tell less, to learn from and to test on."""
         return replace(self, x=blurred(self.x, radius, levels), x_test=blurred(self.x_test, radius, levels))
 
+    def shuffled(self, seed: int) -> Data:
+        """Images that tell nothing: each is another task's."""
+        rng = generator(seed, "shuffled")
+        order, order_test = (torch.randperm(len(y), generator=rng).numpy() for y in (self.y, self.y_test))
+        return replace(self, x=self.x[order], x_test=self.x_test[order_test])
+
 
 def load(name: str, folder: str | None = None, seed: int = 0) -> Data:
     """Data by name; the seed decides which tasks are to test on, where that is not given."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from voxpop.bench.experiment import Experiment
 from voxpop.errors import unknown
 
-NAMES = ("active", "bayesdgc", "dalc", "deepbp", "e2e", "maxmig")
+NAMES = ("active", "bayesdgc", "crowdnets", "dalc", "deepbp", "e2e", "maxmig")
 
 
 def find(name: str) -> Experiment:
