@@ -67,6 +67,12 @@ def test_what_is_out_is_not_asked_again_before_its_time(loop: Loop):
     assert set(best) <= {*first, *again}
 
 
+def test_what_is_out_on_a_task_makes_another_vote_there_worth_less(loop: Loop):
+    """So two who ask one after the other get different tasks, not the same ones for different workers."""
+    first, second = (ask(loop.store, 2, lease=60, now=1000.0).frame["task"].to_list() for _ in range(2))
+    assert sorted(first + second) == TASKS[8:]
+
+
 def test_nobody_is_asked_about_what_he_answered(loop: Loop):
     votes = frame(*(f"{task} {worker} yes" for task in TASKS[8:] for worker in WORKERS[:2]))
     loop.tell(vp.Votes.from_frame(votes, tasks=TASKS, classes=["no", "yes"]), crowd(cost=[0.0] * 4))

@@ -83,7 +83,7 @@ def ask(
     cap_per_task: most votes a task may have in all: those it has, those outstanding, and those asked now.
     at_once: most votes on one task in this batch; none: as few as let ``k`` be reached.
     outstanding: pairs that were asked and not answered yet (a frame task, worker, or pairs): not asked again, counted
-        by ``cap_per_task`` and against ``capacity``.
+        by ``cap_per_task`` and against ``capacity``; another vote on their items gains what they will leave.
     score: what a vote on an item is worth: "entropy" (paper 002), "margin", "bald" and "relabel" (both need
         ``items.samples``), "information" (what this worker's vote tells, in nats), "error" (the expected
         rise of the chance that the consensus is right), "random", or N numbers. Those of the item alone (all but
@@ -165,7 +165,8 @@ def plan(
 
     step = votes.V + len(out_task) + 1
     chance, typical = _chances(expertise, votes, people, N, worker_score, step, seed)
-    gain, crowding, topic = _gain(items, score, typical, seed), 0.0, None
+    pending = torch.bincount(out_task[out_task >= 0], minlength=N)
+    gain, crowding, topic = _gain(items, score, typical, pending, seed), 0.0, None
     everything = torch.arange(N)
     if diversity > 0:
         topic = _topics(features, gain.of(everything, torch.full((N,), typical)), k, N)
@@ -296,15 +297,17 @@ def _mean_chance(chance: Expertise) -> Tensor:
     return torch.sigmoid(chance.block(rows)).mean(0)
 
 
-def _gain(items: Items, score: str | Tensor, typical: float, seed: int) -> Gain:
-    """What a vote on each item is worth; equal ones in random order."""
+def _gain(items: Items, score: str | Tensor, typical: float, pending: Tensor, seed: int) -> Gain:
+    """What a vote on each item is worth, after those that are out (``pending``: N); equal ones in random order."""
     N = len(items.names)
-    noise = 1 - TIES * torch.rand(N, generator=generator(seed, "ties"))
+    weight = 1 - TIES * torch.rand(N, generator=generator(seed, "ties"))
+    if bool(pending.any()):
+        weight = weight * _fade(items.belief, typical) ** pending
     if score == "information":
-        return Unequal(Information(items.belief), noise)
+        return Unequal(Information(items.belief), weight)
     if score == "error":
-        return Unequal(Rise(items.belief, AHEAD), noise)
-    return Worth(_values(items, score, typical, seed) * noise)
+        return Unequal(Rise(items.belief, AHEAD), weight)
+    return Worth(_values(items, score, typical, seed) * weight)
 
 
 def _values(items: Items, score: str | Tensor, typical: float, seed: int) -> Tensor:
