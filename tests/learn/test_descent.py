@@ -18,7 +18,7 @@ from voxpop.channels.confusion import Confusion
 from voxpop.learn.crowd import Confusions, CrowdObjective, OverWorkers, certain
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Learner
-from voxpop.learn.loop import parcel_of
+from voxpop.learn.loop import parcels
 from voxpop.learn.objective import own_rows
 from voxpop.learn.rows import TensorRows
 from voxpop.methods.learning.annot_mix import Mixed
@@ -77,7 +77,7 @@ def loss_of(objective: CrowdObjective, x: Tensor, data: Data | None = None) -> T
     data = data or small()
     with torch.random.fork_rng([]):
         torch.manual_seed(2)  # for those that mix at random
-        loss: Tensor = objective(x, parcel_of(data, data.positions, CPU)[1])
+        loss: Tensor = objective(x, next(parcels(data, data.positions, data.votes.N, CPU)))
     return loss
 
 

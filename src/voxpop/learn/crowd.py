@@ -12,33 +12,34 @@ from voxpop.channels.base import belief_counts, require_table
 from voxpop.engines.starts import shares
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective, Parcel, per_task
-from voxpop.numerics.simplex import normalise
+from voxpop.numerics.simplex import log_rows, normalise
 from voxpop.votes import Batch
 
 MATRIX = "a confusion matrix per worker"
 
 
 class CrowdWeights(nn.Module, ABC):
-    """Free weights V,K,K as [vote, truth, label], of which the softmax along the labels is p(label | truth).
+    """Free weights K,K of each worker as [truth, label], of which the softmax along the labels is p(label | truth).
 
     They are the crowd's, shared, plus each worker's own: so those with few votes stay near the crowd.
     """
 
     @abstractmethod
     def of(self, worker: Tensor) -> Tensor:
-        """The free weights of some workers: V,K,K."""
+        """The free weights of some workers: U,K,K."""
 
     @abstractmethod
     def apart(self, worker: Tensor) -> Tensor:
-        """The squared length of what is some workers' own: V."""
+        """The squared length of what is some workers' own: U."""
 
     @abstractmethod
     def all(self) -> Tensor:
         """The free weights of all workers: M,K,K."""
 
     def given(self, batch: Batch) -> Tensor:
-        """log p(label | truth) of each vote: V,K. Only the workers of the batch are looked at."""
-        return labelled(self.of(batch.worker), batch)
+        """log p(label | truth) of each vote: V,K. Only the workers of the batch are looked at, each once."""
+        who, place = batch.by_whom
+        return log_rows(self.of(who))[place, :, batch.label.long()]
 
     def log(self) -> Tensor:
         """log A: M,K,K as [worker, truth, label]."""
@@ -76,12 +77,6 @@ class Confusions(CrowdWeights):
         return self.common + self.own
 
 
-def labelled(weights: Tensor, batch: Batch) -> Tensor:
-    """The log softmax of weights V,K,K along the labels, at each vote's label: V,K."""
-    mine = weights.gather(2, batch.label.long()[:, None, None].expand(-1, batch.K, 1))[:, :, 0]
-    return mine - weights.logsumexp(2)
-
-
 def foretold(logp: Tensor, given: Tensor, batch: Batch) -> Tensor:
     """log sum_k p(k | x) p(label | k) of each vote, from log p(k | x) (B,K) and log p(label | k) (V,K): V."""
     return torch.logsumexp(logp[batch.task.long()] + given, 1)
@@ -107,10 +102,13 @@ class OverWorkers:
 
     def mean(self, terms: Tensor, batch: Batch) -> Tensor:
         """The mean over those who vote of terms that are given for each vote (V,...)."""
-        weight = self.weight.to(terms)[batch.worker.long()]  # V: a worker's votes count once together
-        scale = self.tasks / max(batch.B, 1) / self.active
-        total: Tensor = torch.tensordot(weight, terms, dims=1)
-        return total * scale
+        total: Tensor = torch.tensordot(self.share(batch).to(terms), terms, dims=1)
+        return total
+
+    def share(self, batch: Batch) -> Tensor:
+        """What each vote counts for in such a mean, V: a worker's votes count once together."""
+        weight = self.weight.to(batch.device)[batch.worker.long()]
+        return weight * (self.tasks / max(batch.B, 1) / self.active)
 
 
 class CrowdObjective(Objective):
@@ -170,7 +168,8 @@ class Mixture(CrowdObjective):
 
     def pulled(self, batch: Batch) -> Tensor:
         """A Gaussian prior on what is a worker's own, per vote: the sum over workers of pull / 2 |own|^2, over V."""
-        return self.pull / 2 * self.share * self.workers.mean(self.crowd.apart(batch.worker), batch)
+        who, place = batch.by_whom
+        return self.pull / 2 * self.share * self.workers.mean(self.crowd.apart(who)[place], batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         return self.crowd.given(batch)

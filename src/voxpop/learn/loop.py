@@ -21,8 +21,11 @@ from torch import Tensor
 from voxpop.errors import RunFailed
 from voxpop.learn import checkpoint
 from voxpop.learn.data import Data
-from voxpop.learn.objective import Objective, Parcel, asking
+from voxpop.learn.objective import Objective, Parcel, Parcels, asking
 from voxpop.numerics.seeds import generator
+
+TOGETHER = 1 << 14  # tasks whose votes are looked up at a time
+IN_CACHE = 1 << 19  # numbers in rows that are predicted at a time, at most 4096 rows
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Training:
         self.by_gradient = any(p.requires_grad for p in objective.parameters())
         if self.by_gradient:
             groups = objective.groups(settings.lr)
-            optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay)
+            optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
             self.rates = [group["lr"] for group in optimiser.param_groups]
             self.wrapped, self.optimiser = self.fabric.setup(objective, optimiser)
 
@@ -90,7 +93,7 @@ class Training:
         """Mini-batches down the gradient; the mean loss."""
         self._set_rates()
         self.objective.train()
-        losses = [self._step(index) for index in self._batches()]
+        losses = [self._step(parcel) for parcel in self._parcels()]
         loss = self._mean_of(losses)
         self._refuse_nan(len(losses))
         return loss
@@ -103,13 +106,13 @@ class Training:
             logp = predictions(self.objective, self.data, self.fabric.device) if self.done else None
             return self.objective.refresh(self.data, logp)
 
-    def _batches(self) -> Iterator[Tensor]:
+    def _parcels(self) -> Iterator[Parcel]:
         learned = self.objective.learned(self.data, self.done)
         order = torch.randperm(learned.numel(), generator=generator(self.settings.seed, "order", self.done))
-        return iter(torch.split(learned[order], self.settings.batch_size))
+        return parcels(self.data, learned[order], self.settings.batch_size, self.fabric.device)
 
-    def _step(self, index: Tensor) -> Tensor:
-        x, parcel = parcel_of(self.data, index, self.fabric.device)
+    def _step(self, parcel: Parcel) -> Tensor:
+        x = self.data.rows.take(parcel.rows).to(self.fabric.device)
         self.optimiser.zero_grad()
         loss: Tensor = self.wrapped(x, parcel)
         self.fabric.backward(loss)
@@ -140,7 +143,7 @@ class Training:
     def _failed(self, what: str, step: int) -> RunFailed:
         return RunFailed(
             f"{what} in step {step} of epoch {self.done + 1}: lower lr (now {self.settings.lr:g}), or look for "
-            "extreme features; a checkpoint holds the epoch before"
+            "extreme features; with checkpoint=FILE the epoch before is kept there"
         )
 
     # -- after a kill -----------------------------------------------------------------------------
@@ -160,21 +163,23 @@ def placement(device: str) -> dict[str, Any]:
     return {"accelerator": torch.device(device).type}
 
 
-def parcel_of(data: Data, index: Tensor, device: torch.device) -> tuple[Tensor, Parcel]:
-    """Rows, votes and known truths of the tasks at these positions."""
-    return data.rows.take(index).to(device), Parcel(data, index, device)
+def parcels(data: Data, order: Tensor, size: int, device: torch.device) -> Iterator[Parcel]:
+    """The tasks at these positions in order, ``size`` at a time; votes are looked up for some batches together."""
+    for some in torch.split(order, size * max(1, TOGETHER // size)):
+        yield from Parcels(data, some, size, device)
 
 
 def in_batches(data: Data, device: torch.device, size: int = 4096) -> Iterator[tuple[Tensor, Parcel]]:
-    """All of the data's tasks in order, some at a time."""
-    for index in torch.split(data.positions, size):
-        yield parcel_of(data, index, device)
+    """All of the data's tasks in order, some at a time: rows and votes."""
+    for parcel in parcels(data, data.positions, size, device):
+        yield data.rows.take(parcel.rows).to(device), parcel
 
 
 def predictions(objective: Objective, data: Data, device: torch.device) -> Tensor:
     """log p(truth | x) of all of the data's tasks, by the classifier as it stands: n,K."""
     with asking(objective):
-        parts = [objective.logp(data.rows.take(i).to(device)) for i in torch.split(data.positions, 4096)]
+        size = max(1, min(4096, IN_CACHE // math.prod(data.rows.shape)))
+        parts = [objective.logp(data.rows.take(i).to(device)) for i in torch.split(data.positions, size)]
         return torch.cat(parts) if parts else torch.zeros(0, data.votes.K, device=device)
 
 

@@ -18,23 +18,38 @@ from voxpop.results import Evidence
 from voxpop.votes import Batch
 
 
+class Parcels:
+    """Tasks in some order, a few at a time. Their votes are looked up together, when they are first asked for."""
+
+    def __init__(self, data: Data, order: Tensor, size: int, device: torch.device) -> None:
+        self.data, self.order, self.size, self.device = data, order, size, device
+
+    def __iter__(self) -> Iterator[Parcel]:
+        return (Parcel(self, number, rows) for number, rows in enumerate(torch.split(self.order, self.size)))
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        return list(self.data.votes.batch(self.order).to(self.device).pieces(self.size))
+
+
 class Parcel:
-    """Some tasks: their positions, their votes (looked up when they are asked for), their known truths (or -1).
+    """Some tasks: their positions, their votes, their known truths (or -1).
 
     A plain object: wrappers of modules would take a dataclass apart.
     """
 
-    def __init__(self, data: Data, rows: Tensor, device: torch.device) -> None:
+    def __init__(self, among: Parcels, number: int, rows: Tensor) -> None:
+        self._among, self._number = among, number
         self.rows = rows  # B
-        self._data, self._device = data, device
 
-    @cached_property
+    @property
     def batch(self) -> Batch:
-        return self._data.votes.batch(self.rows).to(self._device)
+        return self._among.batches[self._number]
 
     @cached_property
     def gold(self) -> Tensor | None:
-        return None if self._data.gold is None else self._data.gold[self.rows].to(self._device)
+        gold = self._among.data.gold
+        return None if gold is None else gold[self.rows].to(self._among.device)
 
 
 class Objective(nn.Module, ABC):

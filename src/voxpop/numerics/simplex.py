@@ -58,6 +58,11 @@ def _softmax_narrow(logits: Tensor, prior: Tensor, out: Tensor) -> Tensor:
     return norm
 
 
+def log_rows(logits: Tensor) -> Tensor:
+    """Log softmax along a short last axis, with its gradient; torch's own takes several times as long there."""
+    return logits - torch.logsumexp(logits, -1, keepdim=True)
+
+
 def normalise(counts: Tensor) -> Tensor:
     """Rows divided by their sums; a row of zeros becomes uniform."""
     mass = counts.sum(-1, keepdim=True)

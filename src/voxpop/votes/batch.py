@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -56,6 +57,21 @@ class Batch:
         moved = {name: getattr(self, name).to(device) for name in ("task", "worker", "label", "offsets")}
         return replace(self, **moved, rows=None if self.rows is None else self.rows.to(device))
 
+    def pieces(self, size: int) -> Iterator[Batch]:
+        """The same in batches of so many tasks, in order."""
+        starts = range(0, self.B, size)
+        ends = self.offsets[[*starts, self.B]].tolist()
+        for start, (first, last) in zip(starts, pairwise(ends), strict=True):
+            stop = min(start + size, self.B)
+            yield replace(
+                self,
+                task=self.task[first:last] - start,
+                worker=self.worker[first:last],
+                label=self.label[first:last],
+                offsets=self.offsets[start : stop + 1] - first,
+                rows=None if self.rows is None else self.rows[start:stop],
+            )
+
     @cached_property
     def pair(self) -> Tensor:
         """worker * K + label of each vote: its row in a table of M*K rows."""
@@ -87,6 +103,12 @@ class Batch:
         return offsets_of(torch.bincount(self.worker, minlength=self.M))  # M+1, int64
 
     @cached_property
+    def by_whom(self) -> tuple[Tensor, Tensor]:
+        """The workers who vote here, each once (U), and which of them cast each vote (V)."""
+        who, place = torch.unique(self.worker, return_inverse=True)
+        return who.long(), place
+
+    @cached_property
     def task_ids(self) -> Tensor:
         """The position of each vote's task on the tasks axis."""
         return self.task.long() if self.rows is None else self.rows[self.task.long()]  # V
@@ -99,6 +121,10 @@ class Batch:
     def cell(self) -> Tensor:
         """task * K + label of each vote: its place in a flat table B,K."""
         return self.task.long() * self.K + self.label  # V
+
+    def over_tasks(self, values: Tensor) -> Tensor:
+        """The sum over each task's votes of what is given for each vote: B,... of V,..."""
+        return values.new_zeros(self.B, *values.shape[1:]).index_add_(0, self.task, values)
 
     def counts(self) -> Tensor:
         """How many votes each class got."""

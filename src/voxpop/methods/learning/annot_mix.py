@@ -17,6 +17,7 @@ from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective, Parcel
 from voxpop.methods.learning.descent import Descent
+from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, option
 from voxpop.votes import Batch
 
@@ -47,8 +48,9 @@ class Mixed(Mixture):
         logp = self.logp(wide * x + (1 - wide) * x[task[partner]])[task]  # V,K
         t = share[task]  # V
         other = partner[task]  # V: the vote that each vote is mixed with
-        mine, its = self.crowd.of(batch.worker), self.crowd.of(batch.worker[other])  # V,K,K
-        table = (t[:, None, None] * mine + (1 - t)[:, None, None] * its).log_softmax(2)
+        who, place = batch.by_whom
+        weights = self.crowd.of(who)
+        table = log_rows(torch.lerp(weights[place[other]], weights[place], t[:, None, None]))  # V,K,K
         said = torch.logsumexp(logp[:, :, None] + table, 1)  # V,K: log p(label) of the mixed worker
         labels = torch.stack([batch.label, batch.label[other]], 1).long()
         ours, theirs = said.gather(1, labels).unbind(1)

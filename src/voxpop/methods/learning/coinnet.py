@@ -22,12 +22,11 @@ from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Descent
 from voxpop.methods.learning.geo_crowdnet import volume
-from voxpop.numerics.segments import segment_sum
-from voxpop.options import Rule, above, at_least, option, optional
+from voxpop.numerics.simplex import log_rows
+from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
 
 ZETA = 1e-10  # inside the norm, so that it has a slope at zero
-SHARE = Rule(lambda v: isinstance(v, int | float) and 0 < v <= 1, "a number above 0, at most 1")
 ROUNDS = 8  # of the closed form; it settles in fewer
 
 
@@ -37,27 +36,28 @@ def least(p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -
     ``p`` (V): the chance of the label, ``length`` (V): |1_label - p|^2. The penalty is concave in the sum, so it lies
     below its tangents, on which each vote's a is the root of a quadratic. From both ends; of each item the better.
     """
-    few = _descended(torch.zeros_like(p), p, length, batch, price, power)
-    many = _descended(torch.ones_like(p), p, length, batch, price, power)
-    cheaper = _cost(few, p, length, batch, price, power) <= _cost(many, p, length, batch, price, power)  # B
-    return torch.where(cheaper[batch.task.long()], few, many)
+    ends = torch.stack([torch.zeros_like(p), torch.ones_like(p)], 1)  # V,2
+    found = _descended(ends, p[:, None], length[:, None], batch, price, power)
+    few, many = _cost(found, p[:, None], length[:, None], batch, price, power).unbind(1)  # B
+    return torch.where((few <= many)[batch.task.long()], found[:, 0], found[:, 1])
 
 
 def norm(a: Tensor, length: Tensor, batch: Batch) -> Tensor:
-    """The sum over each item's votes of |e|^2: B."""
-    return segment_sum(a.square() * length, batch.offsets).to(a.dtype)
+    """The sum over each item's votes of |e|^2: B (or B,2 of V,2)."""
+    return batch.over_tasks(a.square() * length)
 
 
 def _cost(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
-    misfit = segment_sum(-torch.log(p + a * (1 - p)), batch.offsets).to(a.dtype)
+    misfit = batch.over_tasks(-torch.log(p + a * (1 - p)))
     return misfit + price * (norm(a, length, batch) + ZETA) ** (power / 2)
 
 
 def _descended(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
     rest = 1 - p
+    task = batch.task.long()
     for _ in range(ROUNDS):
         slope = price * power / 2 * (norm(a, length, batch) + ZETA) ** (power / 2 - 1)  # B
-        steep = 2 * slope[batch.task.long()] * length  # V
+        steep = 2 * slope[task] * length  # V
         # the root of - rest / (p + a rest) + steep a
         a = 2 * rest / (steep * p + (steep.square() * p.square() + 4 * rest.square() * steep).sqrt())
         a = torch.where(rest > 0, a.clamp_max(1), 0.0)
@@ -98,7 +98,8 @@ class Outliers(Mixture):
     def _labels(self, logp: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The chance of each vote's label, and |1_label - p|^2 with all labels' chances p = A f: V each."""
         f = logp.exp()[batch.task.long()]  # V,K
-        p = torch.einsum("vk,vkl->vl", f, self.crowd.of(batch.worker).softmax(2))  # V,K
+        who, place = batch.by_whom
+        p = (f[:, :, None] * log_rows(self.crowd.of(who)).exp()[place]).sum(1)  # V,K
         mine = p.gather(1, batch.label.long()[:, None])[:, 0]
         return mine, (1 - 2 * mine + p.square().sum(1)).clamp_min(0)
 
@@ -135,7 +136,7 @@ class COINNet(Descent):
     """CCEM that sets aside the votes on few odd items; ``odd_`` says which items are odd."""
 
     price: float | None = option(None, optional(above(0)), "of an odd item, in nats; none: held-out votes decide")
-    power: float = option(0.4, SHARE, "of the norm of an item's odd part; near 0 all odd items cost the same")
+    power: float = option(0.4, share(), "of the norm of an item's odd part; near 0 all odd items cost the same")
     volume: float | None = option(
         None, optional(at_least(0)), "weight of the volume of the predictions; none: held-out votes decide"
     )
@@ -162,8 +163,7 @@ class COINNet(Descent):
     @property
     def odd_(self) -> pl.DataFrame:
         """Task and score, the oddest first: how much of the item's votes cannot be laid to its workers' matrices."""
-        self._require_fitted()
-        assert isinstance(self.objective_, Outliers)
+        scores = [found.scores for found in self._objectives if isinstance(found, Outliers)]
         tasks = self.consensus_.votes.tasks.names
-        score = pl.Series("score", self.objective_.scores.numpy())
+        score = pl.Series("score", torch.stack(scores).mean(0).numpy())
         return pl.DataFrame([tasks.alias("task"), score]).sort("score", descending=True, maintain_order=True)

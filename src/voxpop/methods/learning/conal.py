@@ -18,6 +18,7 @@ from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective
 from voxpop.learn.parts import parts_of
 from voxpop.methods.learning.descent import Descent
+from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, option, whole
 from voxpop.votes import Batch
 
@@ -34,13 +35,28 @@ class TwoLayers(Mixture):
         self.shared = nn.Parameter(crowd.common.detach().clone())  # K,K as [truth, label]
         self.item = nn.Linear(self.parts.width, size)
         self.person = nn.Parameter(torch.randn(data.votes.M, size))  # M,S
+        self._last: tuple[Tensor, Tensor] | None = None  # the rows that were asked about last, and their features
+
+    def logp(self, x: Tensor) -> Tensor:
+        features = self.parts.body(x)
+        self._last = x, features.detach()
+        logits: Tensor = self.parts.head(features)
+        return logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(1)
+
+    def _features(self, x: Tensor) -> Tensor:
+        """Those of ``logp`` where it was just asked about these rows: the network runs once."""
+        if self._last is None or self._last[0] is not x:
+            self.logp(x)
+        assert self._last is not None
+        return self._last[1]
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
         loss = super().of(logp, x, batch)
         if self.apart == 0:
             return loss
-        between = self.crowd.of(batch.worker).softmax(2) - self.shared.softmax(1)  # V,K,K
-        return loss - self.apart * self.workers.mean(between.flatten(1).norm(dim=1), batch)
+        who, place = batch.by_whom
+        between = log_rows(self.crowd.of(who)).exp() - self.shared.softmax(1)  # U,K,K
+        return loss - self.apart * self.workers.mean(between.flatten(1).norm(dim=1)[place], batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         logits = self._common(x, batch)  # V
@@ -50,7 +66,7 @@ class TwoLayers(Mixture):
 
     def _common(self, x: Tensor, batch: Batch) -> Tensor:
         """How much of each vote's noise is common, as a logit: V."""
-        item = F.normalize(self.item(self.parts.body(x).detach()), dim=1)[batch.task.long()]  # V,S
+        item = F.normalize(self.item(self._features(x)), dim=1)[batch.task.long()]  # V,S
         person = F.normalize(self.person[batch.worker.long()], dim=1)  # V,S
         return (item * person).sum(1)
 

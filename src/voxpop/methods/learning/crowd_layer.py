@@ -56,8 +56,9 @@ class Layer(Mixture):
 
     def _labels(self, logp: Tensor, batch: Batch) -> Tensor:
         p = logp.exp()[batch.task.long()]  # V,K
-        said = torch.einsum("vk,vkl->vl", p, self.crowd.of(batch.worker)).log_softmax(1)
-        return said.gather(1, batch.label.long()[:, None])[:, 0]  # V
+        who, place = batch.by_whom
+        said = (p[:, :, None] * self.crowd.of(who)[place]).sum(1)  # V,K
+        return said.gather(1, batch.label.long()[:, None])[:, 0] - said.logsumexp(1)  # V
 
 
 class Bound(Mixture):

@@ -19,7 +19,7 @@ from voxpop.learn.loop import predictions
 from voxpop.learn.objective import Objective, Parcel, own_rows
 from voxpop.learn.parts import Parts, parts_of
 from voxpop.methods.learning.descent import Descent
-from voxpop.numerics.simplex import normalise
+from voxpop.numerics.simplex import log_rows, normalise
 from voxpop.votes import Batch
 
 TOGETHER = 256  # workers that are averaged at a time
@@ -36,7 +36,7 @@ class Heads(nn.Module):
     def log(self, logits: Tensor, features: Tensor, own: Tensor) -> Tensor:
         """log p(label) of some workers for each row, from the network's logits and features: B,U,K."""
         more = torch.einsum("bd,ukd->buk", features, own[..., :-1]) + own[..., -1]
-        return (logits[:, None] + more).log_softmax(2)
+        return log_rows(logits[:, None] + more)
 
 
 class Average(nn.Module):
@@ -81,13 +81,15 @@ class Doctors(CrowdObjective):
     def loss(self, x: Tensor, batch: Batch) -> Tensor:
         if batch.V == 0:
             return 0 * self.logp(x).sum()
-        who, place = torch.unique(batch.worker.long(), return_inverse=True)  # U, V
+        who, place = batch.by_whom
         features = self.parts.body(x)
+        logits = self.parts.head(features)
         own = self.crowd.own[who]  # U,K,D+1
-        log = self.crowd.log(self.parts.head(features), features, own)  # B,U,K
-        said = log[batch.task.long(), place, batch.label.long()]  # V
+        said = self._said(logits, features, own[place], batch)
+        with torch.no_grad():
+            log = self.crowd.log(logits, features, own)  # B,U,K
         say = self.crowd.say[who].log_softmax(0)
-        average = torch.logsumexp(log.detach() + say[:, None], 1)  # B,K: of the batch's workers
+        average = torch.logsumexp(log + say[:, None], 1)  # B,K: of the batch's workers
         apart = self.workers.mean(own.square().sum((1, 2))[place], batch)
         pulled = self.pull / 2 * self.share * apart  # a Gaussian prior on what is a worker's own, per vote
         return self.per_vote(-said, batch) + pulled + self.per_vote(-average.flatten()[batch.cell], batch)
@@ -95,12 +97,15 @@ class Doctors(CrowdObjective):
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         """By each worker's own head: V."""
         features = self.parts.body(x)
-        own = self.crowd.own[batch.worker.long()]  # V,K,D+1
+        return self._said(self.parts.head(features), features, self.crowd.own[batch.worker.long()], batch)
+
+    @staticmethod
+    def _said(logits: Tensor, features: Tensor, own: Tensor, batch: Batch) -> Tensor:
+        """log p(label) of each vote by its worker's head (V,K,D+1): V."""
         task = batch.task.long()
         more = torch.einsum("vd,vkd->vk", features[task], own[..., :-1]) + own[..., -1]
-        log = (self.parts.head(features)[task] + more).log_softmax(1)  # V,K
-        said: Tensor = log.gather(1, batch.label.long()[:, None])[:, 0]
-        return said
+        log = log_rows(logits[task] + more)  # V,K
+        return log.gather(1, batch.label.long()[:, None])[:, 0]
 
     def classifier(self) -> nn.Module:
         return Average(self.parts, self.crowd)

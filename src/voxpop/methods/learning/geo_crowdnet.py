@@ -14,6 +14,7 @@ from voxpop.learn.data import Data
 from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, one_of, option, optional
 from voxpop.votes import Batch
 
@@ -47,8 +48,12 @@ class Volume(Mixture):
 
     def _w(self, batch: Batch) -> Tensor:
         """W' W / M, with W the workers' matrices over each other, from the workers of the batch: K,K."""
-        a = self.crowd.of(batch.worker).softmax(2)  # V,K,K
-        return self.workers.mean(torch.einsum("vkl,vjl->vkj", a, a), batch)
+        who, place = batch.by_whom
+        share = self.workers.share(batch)
+        share = torch.zeros_like(share[: len(who)]).index_add_(0, place, share)  # U
+        a = log_rows(self.crowd.of(who)).exp() * share.sqrt()[:, None, None]  # U,K,K
+        side = a.transpose(0, 1).flatten(1)  # K,UK
+        return side @ side.t()
 
 
 @dataclass(repr=False, eq=False)

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from voxpop.learn.crowd import Confusions, Mixture, foretold, labelled
+from voxpop.learn.crowd import Confusions, Mixture, foretold
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Variants
-from voxpop.learn.objective import Objective
+from voxpop.learn.objective import Objective, per_task
 from voxpop.learn.parts import parts_of
 from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, flag, option, optional, whole
 from voxpop.votes import Batch
 
@@ -28,14 +29,20 @@ class ByItem(nn.Module):
 
     def __init__(self, width: int, workers: int, classes: int, rank: int) -> None:
         super().__init__()
+        self.classes = classes
         self.scale = nn.LayerNorm(width, elementwise_affine=False)
         self.matrices = nn.Linear(width, rank * classes * classes)
         nn.init.zeros_(self.matrices.weight)
         nn.init.zeros_(self.matrices.bias)
         self.moved = nn.Parameter(1 + 0.1 * torch.randn(workers, rank))  # M,R
 
-    def forward(self, features: Tensor, batch: Batch) -> Tensor:
-        made = self.matrices(self.scale(features.detach())).unflatten(1, (-1, batch.K, batch.K))  # B,R,K,K
+    def forward(self, features: Tensor) -> Tensor:
+        """The matrices of some items: B,R,K,K."""
+        made: Tensor = self.matrices(self.scale(features.detach()))
+        return made.view(len(made), -1, self.classes, self.classes)
+
+    def moves(self, made: Tensor, batch: Batch) -> Tensor:
+        """What they add to the weights of each vote's worker: V,K,K."""
         return torch.einsum("vr,vrkl->vkl", self.moved[batch.worker.long()], made[batch.task.long()])
 
 
@@ -51,26 +58,39 @@ class Traced(Mixture):
         self.by_item = ByItem(self.parts.width, data.votes.M, data.votes.K, rank) if rank else None
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
-        weights = self._weights(x, batch)
-        given = labelled(weights, batch)  # V,K
+        made = self._made(x)
+        log, place = self._log(made, batch)
+        given = log[place, :, batch.label.long()]  # V,K
         if self.log:
             fitted = (logp.exp()[batch.task.long()] * given).sum(1)  # V; paper 001, eq. 34
         else:
             fitted = foretold(logp, given, batch)
-        return self.per_vote(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(weights, batch)
+        loss = self.per_vote(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(log, place, batch)
+        if made is None:
+            return loss
+        # an item has the prior that a worker has, or its features would explain its votes without any truth
+        return loss + per_task(self.pull / 2 * made.square().sum((1, 2, 3)), batch)
 
-    def _trace(self, weights: Tensor, batch: Batch) -> Tensor:
-        log = weights.diagonal(dim1=1, dim2=2) - weights.logsumexp(2)  # V,K: log A[k, k]
+    def _trace(self, log: Tensor, place: Tensor, batch: Batch) -> Tensor:
+        right = log.diagonal(dim1=1, dim2=2)  # U,K: log A[k, k]
         if self.log:  # paper 001, eq. 35: weight is 1 - alpha_kk, in votes
-            return self.share * self.workers.mean(log.sum(1), batch)
-        return self.workers.mean(log.exp().sum(1), batch)
+            return self.share * self.workers.mean(right.sum(1)[place], batch)
+        return self.workers.mean(right.exp().sum(1)[place], batch)
 
-    def _weights(self, x: Tensor, batch: Batch) -> Tensor:
-        weights = self.crowd.of(batch.worker)  # V,K,K
-        return weights if self.by_item is None else weights + self.by_item(self.parts.body(x), batch)
+    def _made(self, x: Tensor) -> Tensor | None:
+        return None if self.by_item is None else self.by_item(self.parts.body(x))
+
+    def _log(self, made: Tensor | None, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Some log A, U,K,K as [truth, label], and which of them is each vote's: V."""
+        who, place = batch.by_whom
+        weights = self.crowd.of(who)
+        if made is None or self.by_item is None:
+            return log_rows(weights), place
+        return log_rows(weights[place] + self.by_item.moves(made, batch)), torch.arange(batch.V, device=batch.device)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
-        return labelled(self._weights(x, batch), batch)
+        log, place = self._log(self._made(x), batch)
+        return log[place, :, batch.label.long()]
 
     def log_table(self) -> Tensor | None:
         return super().log_table() if self.by_item is None else None
