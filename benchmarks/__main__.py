@@ -9,7 +9,9 @@ from importlib import import_module
 
 from benchmarks import page
 
-TABLES = ("accuracy", "speed", "scale", "pipeline", "default_cost", "startup")
+TABLES = (
+    "accuracy", "speed", "scale", "pipeline", "default_cost", "startup", "epoch", "learn_scale", "learn_peers", "asking",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from voxpop.numerics import simplex
 from voxpop.numerics.simplex import normalise
 
 Chance = float | Tensor
-BLOCK = 1 << 16  # tasks at a time
+BLOCK = 1 << 14  # tasks at a time
 TOP = 3  # classes that votes decide among
 
 
