@@ -1,4 +1,4 @@
-"""Asking: the best 100 pairs of 10^6 items and 10^4 workers; new votes into a state of 10^7. A process for each line."""
+"""Asking: the best 100 pairs of 10^6 items and 10^4 workers; new votes into a state of 10^7. A process a line."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ RUNS = ASKING | TELLS
 
 def _imports(items: int, workers: int, state: int) -> None:
     import voxpop as vp
-    import voxpop.active.ask  # noqa: F401
+    import voxpop.active.ask
 
     vp.OnlineDawidSkene  # noqa: B018
 
@@ -136,9 +136,10 @@ def _imports(items: int, workers: int, state: int) -> None:
 def _child(name: str, *sizes: str) -> None:
     warnings.simplefilter("ignore")
     if name == "imports":
-        return _imports(*map(int, sizes))
-    what, timed = RUNS[name]
-    print(json.dumps({"what": what, "seconds": timed(*map(int, sizes))}))
+        _imports(*map(int, sizes))
+    else:
+        what, timed = RUNS[name]
+        print(json.dumps({"what": what, "seconds": timed(*map(int, sizes))}))
 
 
 if __name__ == "__main__":
