@@ -28,6 +28,7 @@ QUICK: dict[str, dict[str, Any]] = {  # where held-out votes would choose an opt
     "STAL": {"components": 2},
 }
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "AggNet": [{"members": 2}],
     "TwoStage": [{"aggregate": "majority-vote", "hard": True}],
     "DeepMF": [{"workers_prior": "one-coin"}],
     "DeepBP": [{"workers_prior": "one-coin"}],

@@ -19,6 +19,7 @@ from voxpop.methods.learning.bayes_dgc import Bayesian
 
 CPU = torch.device("cpu")
 K, M = 3, 6
+BETA = np.where(np.eye(K, dtype=bool), 5.0, 1.0)  # the wrong labels share the 2
 
 
 def some() -> Crowd:
@@ -31,7 +32,7 @@ class Twin:
 
     crowd: Crowd
     alpha: np.ndarray = field(default_factory=lambda: np.full(K, 1.1))
-    beta: np.ndarray = field(default_factory=lambda: np.tile(np.where(np.eye(K, dtype=bool), 5.0, 2.0), (M, 1, 1)))
+    beta: np.ndarray = field(default_factory=lambda: np.tile(BETA, (M, 1, 1)))
 
     def __post_init__(self) -> None:
         self.first = self.alpha.copy(), self.beta.copy()
@@ -177,11 +178,12 @@ def test_the_networks_gradient_is_that_of_the_bound() -> None:
 
 
 def test_the_bound_rises_over_full_batches() -> None:
+    """From the second on: before the first epoch classes are alike, then the network speaks."""
     data = data_of(some())
     objective, _ = both(data)
-    bounds = np.array([epoch.bound for epoch in trained(objective, data, 40, lr=0.003).history])
-    assert (np.diff(bounds) >= -1e-5 * np.abs(bounds[1:])).all()
-    assert bounds[-1] > bounds[0] + 1
+    bounds = np.array([epoch.bound for epoch in trained(objective, data, 20, lr=0.01).history])
+    assert (np.diff(bounds[1:]) >= -1e-5 * np.abs(bounds[2:])).all()
+    assert bounds[-1] > bounds[1] + 1
 
 
 def test_the_first_steps_add_up_to_the_step_size() -> None:

@@ -69,12 +69,11 @@ def test_no_other_pair_of_predictions_gains_more(name: str) -> None:
     log_prior = torch.from_numpy(PRIOR).log()
     h, g = population(4)
     best = float(gains(h, g, log_prior, DIVERGENCES[name]).mean())
-    for worse in (h * 0.5, h * 2.0, h + torch.tensor([0.7, 0.0]), h.flip(1)):
-        assert float(gains(worse.log_softmax(1), g, log_prior, DIVERGENCES[name]).mean()) < best - 1e-3
-        mixed = (g + worse - h).log_softmax(1)
-        assert float(gains(h, mixed, log_prior, DIVERGENCES[name]).mean()) < best - 1e-3
+    for change in (lambda p: p * 0.5, lambda p: p * 2.0, lambda p: p + torch.tensor([0.7, 0.0]), lambda p: p.flip(1)):
+        for one, other in ((change(h).log_softmax(1), g), (h, change(g).log_softmax(1))):
+            assert float(gains(one, other, log_prior, DIVERGENCES[name]).mean()) < best - 1e-4
     wrong = torch.tensor([0.5, 0.5], dtype=torch.float64).log()
-    assert float(gains(h, g, wrong, DIVERGENCES[name]).mean()) < best - 1e-3
+    assert float(gains(h, g, wrong, DIVERGENCES[name]).mean()) < best - 1e-4
 
 
 @pytest.mark.parametrize("name", F)
@@ -107,7 +106,7 @@ def test_gradients_equal_finite_differences(name: str, weighted: bool) -> None:
         for weights in objective.parameters():
             weights.data += 0.3 * torch.randn(weights.shape, dtype=torch.float64)
     if weighted:
-        objective.class_weight = torch.tensor([1.0, 3.0, 0.5], dtype=torch.float64)
+        objective.class_weight = torch.tensor([1.0, 3.0, 0.5])
     x, batch = data.rows.take(data.positions).double(), data.votes.whole
     objective.loss(x, batch).backward()
     for weights in objective.parameters():
@@ -149,16 +148,17 @@ def test_the_forecaster_is_bayes_rule() -> None:
 
 
 def test_w_starts_by_equation_2() -> None:
-    """log of the share of a worker's labels where the votes say each truth; a hundredth of a vote keeps the log finite."""
-    c = crowd(3, N=12, M=5, K=3, per_task=3)
-    share = np.zeros((12, 3))
-    np.add.at(share, (c.task, c.label), 1 / 3)
-    start = counts_start(data_of(c), 0.01).numpy()  # M,K,K as [worker, label, truth]
-    for m in range(5):
-        mine = c.worker == m
-        for truth in range(3):
-            told = np.array([share[c.task[mine & (c.label == label)], truth].sum() for label in range(3)]) + 0.01 / 3
-            np.testing.assert_allclose(np.exp(start[m, :, truth]), told / told.sum(), atol=1e-5)
+    """log of the share of a worker's labels where the votes say each truth; a pseudo vote keeps the log finite.
+
+    Here every worker uses all labels alike.
+    """
+    labels = np.array([[0, 0, 1], [1, 1, 2], [2, 2, 0], [0, 1, 0], [1, 2, 1], [2, 0, 2]])  # N,M
+    share = np.stack([(labels == k).mean(1) for k in range(3)], 1)  # N,K
+    data = Data(TensorRows(torch.zeros(6, 1)), vp.Votes.from_matrix(labels))
+    start = counts_start(data, 0.3).numpy()  # M,K,K as [worker, label, truth]
+    for m in range(3):
+        told = np.stack([share[labels[:, m] == label].sum(0) for label in range(3)]) + 0.1  # label,truth
+        np.testing.assert_allclose(np.exp(start[m]), told / told.sum(0), atol=1e-5)
 
 
 # -- example E.2 ------------------------------------------------------------------------------------
@@ -179,24 +179,40 @@ def test_the_likelihood_prefers_the_useless_classifier() -> None:
     x, _, votes = example()
     data = Data(TensorRows(torch.from_numpy(x)), votes)
     told = {}
-    for name, says in (("nothing", torch.full((100, 2), 0.5)), ("all", torch.from_numpy(x).clamp(1e-6, 1 - 1e-6))):
+    for name, says in (("nothing", torch.full((100, 2), 0.5).log()), ("all", torch.from_numpy(x - 1) * 1e4)):
         objective = AggNet(smoothing=1e-6).objective(nn.Linear(2, 2), data)
         for _ in range(20):
-            objective.refresh(data, says.log())
-        p = says.log() + data.batch.by_task.sum(objective.theta["log"].reshape(-1, 2))
+            objective.refresh(data, says)
+        p = says + data.batch.by_task.sum(objective.theta["log"].reshape(-1, 2))
         told[name] = float(p.logsumexp(1).mean())
     assert told["nothing"] == pytest.approx(2 * np.log(0.5), abs=0.05)
     assert told["all"] == pytest.approx(COPIES * np.log(0.5), rel=0.05)
 
 
+def fitted(start: str, votes: vp.Votes, x: np.ndarray) -> vp.MaxMIG:
+    return vp.MaxMIG("linear", epochs=120, batch_size=100, lr=0.05, start=start).fit(x, votes)
+
+
 def test_max_mig_finds_the_truth_and_aggnet_does_not() -> None:
-    """By one rule for all: of several starts held-out gain tells the right one."""
     x, truth, votes = example()
-    found = vp.MaxMIG("linear", epochs=40, lr=0.05, crowd_lr=0.05).fit(x, votes)
+    found = fitted("average", votes, x)
     assert found.score(x, truth) == 1.0
+    assert (found.consensus_.belief.argmax(1).numpy() == truth).mean() == 1.0
     weight = found.objective_.crowd.detach()  # M,K,K as [worker, label, truth]
-    apart = (weight[:, 0] - weight[:, 1])[:, 0] - (weight[:, 0] - weight[:, 1])[:, 1]  # M: what a label moves
-    assert float(apart[0]) > 0.8 * float(apart.abs().max())
-    assert (found.consensus_.belief.argmax(1).numpy() == truth).mean() > 0.95
-    fooled = vp.AggNet("linear", epochs=40, lr=0.05).fit(x, votes)
+    moves = (weight[:, 0, 0] - weight[:, 1, 0]) - (weight[:, 0, 1] - weight[:, 1, 1])  # M: what a label says
+    assert float(moves[0]) > 3 * abs(float(moves[1:].sum()))  # they began the other way round, a hundred to one
+    fooled = vp.AggNet("linear", epochs=40, batch_size=100, lr=0.05).fit(x, votes)
     assert (fooled.consensus_.belief.argmax(1).numpy() == truth).mean() < 0.7
+
+
+def test_held_out_gain_tells_the_start_that_finds_it() -> None:
+    """Trained on the one half, asked about the other: W = I and eq. 2 believe the copies."""
+    x, _, votes = example()
+    half = votes.select(votes.task < 50)
+    score = {}
+    for start in ("average", "identity", "counts"):
+        objective = fitted(start, half, x).objective_
+        rest = torch.arange(50, 100)
+        score[start] = float(objective.score(torch.from_numpy(x)[rest], votes.batch(rest)).mean().detach())
+    assert score["average"] > 0.5
+    assert max(score["identity"], score["counts"]) < 0.1
