@@ -10,8 +10,18 @@ from importlib import import_module
 from benchmarks import page
 
 TABLES = (
-    "accuracy", "speed", "scale", "pipeline", "default_cost", "startup", "epoch", "learn_scale", "learn_peers", "asking",
-)  # fmt: skip
+    "accuracy",
+    "speed",
+    "scale",
+    "pipeline",
+    "default_cost",
+    "startup",
+    "epoch",
+    "learn_scale",
+    "learn_peers",
+    "asking",
+    "active_peers",
+)
 
 
 def main() -> None:

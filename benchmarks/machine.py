@@ -9,14 +9,14 @@ from pathlib import Path
 import psutil
 import torch
 
-PACKAGES = ("torch", "numpy", "scipy", "polars", "pandas", "crowd-kit")
+PACKAGES = ("torch", "numpy", "scipy", "polars", "pandas", "crowd-kit", "scikit-activeml")
 
 
 def facts() -> dict[str, str]:
     memory = psutil.virtual_memory().total / 2**30
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return {
-        "CPU": f"{_cpu()}, {psutil.cpu_count()} cores, torch on {torch.get_num_threads()} threads",
+        "CPU": f"{_cpu()}, {psutil.cpu_count()} cores, torch's threads: {torch.get_num_threads()}",
         "memory": f"{memory:.0f} GiB",
         "system": f"{platform.system()}, Python {platform.python_version()}",
         "versions": versions,

@@ -42,20 +42,21 @@ def _page(found: list[dict]) -> Iterator[str]:
     yield "# Benchmarks"
     yield ""
     yield "Written by `make bench` (`python -m benchmarks [--quick] [table ...]`): ours beside others, in the same run."
-    machines = list({json.dumps(result["machine"]): result["machine"] for result in found}.values())
-    for machine in machines:
-        which = [r["table"]["title"] for r in found if r["machine"] == machine]
-        yield ""
-        yield (
-            f"Machine{'' if len(machines) == 1 else f' of {which}'}: "
-            + "; ".join(f"{k} {v}" for k, v in machine.items())
-            + "."
-        )
-    for result in found:
+    machines = [_machine(result["machine"]) for result in found]
+    same = len(set(machines)) == 1
+    if same:
+        yield from ("", machines[0])
+    for result, machine in zip(found, machines, strict=True):
         yield ""
         yield f"## {result['table']['title']}"
         yield ""
         yield from lines_of(Table(**result["table"]))
+        if not same:
+            yield from ("", machine)
+
+
+def _machine(facts: dict[str, str]) -> str:
+    return "Machine: " + "; ".join(f"{name} {value}" for name, value in facts.items()) + "."
 
 
 def lines_of(table: Table) -> Iterator[str]:

@@ -80,7 +80,7 @@ def test_the_table_of_methods_in_the_readme_is_the_registry() -> None:
     assert rows == [[f"`{e.python}`", f"`{e.name}`", e.summary, e.paper] for e in (*ENTRIES, *LEARNING)]
 
 
-@pytest.mark.parametrize("entry", (*ENTRIES, *LEARNING), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", [*ENTRIES, *LEARNING], ids=lambda entry: entry.name)
 def test_method_has_a_section(entry: Entry) -> None:
     text = section(DOCS / "methods.md", entry.python)
     first = " ".join(text.strip().partition("\n\n")[0].splitlines())

@@ -25,7 +25,7 @@ from voxpop.methods.learning.annot_mix import Mixed
 from voxpop.methods.learning.coinnet import Outliers
 from voxpop.methods.learning.conal import TwoLayers
 from voxpop.methods.learning.doctor_net import Doctors
-from voxpop.methods.learning.geo_crowdnet import STABLE, Volume
+from voxpop.methods.learning.geo_crowdnet import PASSES, STABLE, Enclosed, Volume
 from voxpop.methods.learning.trace_reg import Traced
 
 CPU = torch.device("cpu")
@@ -69,6 +69,8 @@ def made(learner: Learner, data: Data | None = None) -> tuple[CrowdObjective, Te
         objective = learner.objective(net, data).double()
         for weights in objective.parameters():
             weights.data += 0.3 * torch.randn(weights.shape, dtype=torch.float64)
+    if isinstance(objective, Enclosed):
+        objective.passes.fill_(PASSES)  # the volume counts in full
     assert isinstance(objective, CrowdObjective)
     return objective, data.rows.take(data.positions).double()
 

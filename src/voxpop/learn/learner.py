@@ -20,6 +20,7 @@ from voxpop.engines.events import emit, listening
 from voxpop.engines.starts import shares
 from voxpop.errors import BadInput, BadOption, VoxError
 from voxpop.learn import held_out
+from voxpop.learn.averaged import Averaged
 from voxpop.learn.classical import classical, is_classical
 from voxpop.learn.data import Data
 from voxpop.learn.finish import conclude, forecast
@@ -29,7 +30,20 @@ from voxpop.learn.objective import Objective, asking
 from voxpop.learn.rows import ImageRows, Rows, rows_of
 from voxpop.learn.targets import votes_of
 from voxpop.learn.texts import reader_for, texts_in
-from voxpop.options import Rule, above, anything, at_least, check_options, one_of, option, optional, plain, whole
+from voxpop.numerics.seeds import generator
+from voxpop.options import (
+    Rule,
+    above,
+    anything,
+    at_least,
+    check_options,
+    fraction,
+    one_of,
+    option,
+    optional,
+    plain,
+    whole,
+)
 from voxpop.votes import Votes
 
 
@@ -64,11 +78,18 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     precision: str = option(
         "32-true", one_of("32-true", "bf16-mixed", "16-mixed"), "of the network's passes: 32-true, bf16-mixed, 16-mixed"
     )
+    members: int = option(1, whole(1), "networks that are trained from different draws, and averaged")
+    feature_dropout: float = option(
+        0.0,
+        fraction(high_included=False),
+        "share of the features that a step leaves out: for many that repeat each other",
+    )
     checkpoint: Any = option(None, anything(), "a file that is written after each epoch and gone on from after a kill")
 
     # -- what a method says ---------------------------------------------------------------------------
 
     any_classifier: ClassVar[bool] = False  # whether a scikit-learn classifier may be the model
+    averages: ClassVar[bool] = True  # whether it may have several members
 
     @abstractmethod
     def objective(self, net: nn.Module, data: Data) -> Objective:
@@ -92,6 +113,8 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _data(self, X: Any, y: Any, gold: Any) -> Data:
         """What is learned from, checked."""
         check_options(self)
+        if self.members > 1 and not self.averages:
+            raise BadOption(f"members={self.members}: {self._called} has one network; give 1, or more samples of it")
         rows = self._rows_to_fit(X, y)
         votes = votes_of(y, rows)
         data = Data(rows, votes, votes.gold(gold))
@@ -101,7 +124,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, data: Data, chosen: Learner, choice: held_out.Choice | None, notes: tuple[str, ...] = ()) -> Self:
         """Train the variant that was chosen on all of the data."""
-        objective, history = chosen._train(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
+        objective, history = chosen._train_all(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
         now = {f.name: (getattr(self, f.name), getattr(chosen, f.name)) for f in fields(self)}
         self.variant_ = {name: new for name, (old, new) in now.items() if new is not old and new != old}
         self.temperature_ = choice.temperature if choice else 1.0
@@ -151,7 +174,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _network(self, data: Data) -> nn.Module:
         if not is_classical(self.model):
-            return network(self.model, data.rows, data.votes.K)
+            return network(self.model, data.rows, data.votes.K, self.feature_dropout)
         if not self.any_classifier:
             raise BadOption(
                 f"{self._called} trains its model by gradient descent, which {type(self.model).__name__} of "
@@ -179,6 +202,21 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         names = [f.name for f in fields(Settings) if hasattr(self, f.name)]
         return Settings(**{name: getattr(self, name) for name in names})
+
+    def _train_all(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
+        """The average of all members, and the history of the first."""
+        if self.members == 1:
+            return self._train(data, epochs)
+        trained = [self._member(number)._train(data, epochs) for number in range(self.members)]
+        return Averaged([objective.cpu() for objective, _ in trained]), trained[0][1]
+
+    def _member(self, number: int) -> Learner:
+        """A learner with draws of its own; the first has the seed itself."""
+        if number == 0:
+            return self
+        seed = int(torch.randint(1 << 31, (1,), generator=generator(self.seed, f"member {number}")))
+        file = None if self.checkpoint is None else f"{self.checkpoint}.{number}"
+        return self._with({"seed": seed, "checkpoint": file})
 
     def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
         training = Training(self._maker()(data), data, self._settings(), epochs)
@@ -233,6 +271,12 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @property
+    def _objectives(self) -> tuple[Objective, ...]:
+        """What each member learned."""
+        self._require_fitted()
+        return self.objective_.each if isinstance(self.objective_, Averaged) else (self.objective_,)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "objective_"):

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from voxpop.errors import BadInput
+from voxpop.learn.averaged import Averaged
 from voxpop.learn.data import Data
 from voxpop.learn.held_out import Choice
-from voxpop.learn.networks import network
 from voxpop.learn.objective import Objective
 from voxpop.learn.rows import Rows
 from voxpop.learn.texts import texts_again
@@ -131,7 +131,8 @@ def _objective(learner: Learner, data: Data) -> Objective:
     """The method around a network of the same form, on the CPU; what it learned is put into it afterwards."""
     used = learner._with(learner.variant_)
     with torch.random.fork_rng([]):
-        return used.objective(network(learner.model, data.rows, data.votes.K), data)
+        made = [used.objective(used._network(data), data) for _ in range(used.members)]
+    return made[0] if len(made) == 1 else Averaged(made)
 
 
 # -- options ----------------------------------------------------------------------------------------

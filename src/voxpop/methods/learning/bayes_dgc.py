@@ -119,7 +119,7 @@ class BayesDGC(Learner):
     """Dirichlet posteriors of class frequencies and confusion matrices with a network, by natural-gradient SVI.
 
     After ``fit``, ``pi_posterior_`` holds the parameters of q(pi), K, and ``posterior_`` those of the matrices' rows,
-    M,K,K as [worker, truth, label].
+    M,K,K as [worker, truth, label]; of several ``members`` those of the first.
     """
 
     any_classifier: ClassVar[bool] = True
@@ -142,8 +142,9 @@ class BayesDGC(Learner):
 
     def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
         super().fit(X, y, gold)
-        assert isinstance(self.objective_, Bayesian)
-        q = self.objective_.q
+        first = self._objectives[0]
+        assert isinstance(first, Bayesian)
+        q = first.q
         self.pi_posterior_ = q.of_classes.numpy()  # K
         self.posterior_ = q.of_workers.transpose(1, 2).numpy()  # M,K,K
         return self

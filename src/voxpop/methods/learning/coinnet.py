@@ -15,13 +15,13 @@ import polars as pl
 import torch
 from torch import Tensor, nn
 
-from voxpop.learn.crowd import Confusions, Mixture, foretold
+from voxpop.learn.crowd import Confusions, foretold
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Variants
 from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Descent
-from voxpop.methods.learning.geo_crowdnet import volume
+from voxpop.methods.learning.geo_crowdnet import Enclosed, spread, volume
 from voxpop.numerics.simplex import log_rows
 from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
@@ -64,7 +64,7 @@ def _descended(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float,
     return a
 
 
-class Outliers(Mixture):
+class Outliers(Enclosed):
     """Cross-entropy with the odd votes set aside, the price of setting them aside, less the volume of F."""
 
     scores: Tensor
@@ -92,8 +92,7 @@ class Outliers(Mixture):
         loss = self.per_vote(-torch.log(p + a * (1 - p)), batch) + per_task(price, batch) + self.pulled(batch)
         if self.volume == 0:
             return loss
-        f = logp.exp()
-        return loss - self.volume * volume(f.t() @ f / max(len(f), 1))
+        return loss - self.volume * self.coming_in(batch) * volume(spread(logp))
 
     def _labels(self, logp: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The chance of each vote's label, and |1_label - p|^2 with all labels' chances p = A f: V each."""

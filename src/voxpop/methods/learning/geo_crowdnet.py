@@ -19,6 +19,7 @@ from voxpop.options import at_least, one_of, option, optional
 from voxpop.votes import Batch
 
 STABLE = 1e-3  # of the identity, added where a determinant is taken
+PASSES = 5  # over the data, in which the volume comes in
 
 
 def volume(gram: Tensor) -> Tensor:
@@ -26,8 +27,34 @@ def volume(gram: Tensor) -> Tensor:
     return torch.logdet(gram + STABLE * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
 
 
-class Volume(Mixture):
-    """The loss of CCEM, less ``weight`` times the volume of the one factor: the other is then the smallest simplex."""
+class Enclosed(Mixture):
+    """A mixture that a volume of one of its factors is to be large of: the other's simplex is then the smallest.
+
+    The volume comes in slowly. Predictions that are all alike have next to none, and a slope that is steep and knows
+    no names: it would part the classes, any from any, before the votes have said which is which.
+    """
+
+    passes: Tensor
+
+    def __init__(self, network: nn.Module, crowd: Confusions, data: Data, **common: Any) -> None:
+        super().__init__(network, crowd, data, **common)
+        self.register_buffer("passes", torch.zeros(()))  # over the data, so far
+
+    def coming_in(self, batch: Batch) -> Tensor:
+        """How much of the volume's weight counts by now, from 0 to 1; a batch that is trained on brings it nearer."""
+        if self.training:
+            self.passes += batch.B / max(batch.total_tasks, 1)
+        return self.passes.clamp_max(PASSES) / PASSES
+
+
+def spread(logp: Tensor) -> Tensor:
+    """F F' / B, with F the predictions of the batch: K,K."""
+    f = logp.exp()
+    return f.t() @ f / max(len(f), 1)
+
+
+class Volume(Enclosed):
+    """The loss of CCEM, less ``weight`` times the volume of the one factor."""
 
     def __init__(
         self, network: nn.Module, crowd: Confusions, data: Data, *, regularize: str, weight: float, **common: Any
@@ -39,12 +66,8 @@ class Volume(Mixture):
         loss = super().of(logp, x, batch)
         if self.weight == 0:
             return loss
-        return loss - self.weight * volume(self._f(logp) if self.regularize == "F" else self._w(batch))
-
-    def _f(self, logp: Tensor) -> Tensor:
-        """F F' / B, with F the predictions of the batch: K,K."""
-        f = logp.exp()
-        return f.t() @ f / max(len(f), 1)
+        gram = spread(logp) if self.regularize == "F" else self._w(batch)
+        return loss - self.weight * self.coming_in(batch) * volume(gram)
 
     def _w(self, batch: Batch) -> Tensor:
         """W' W / M, with W the workers' matrices over each other, from the workers of the batch: K,K."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 
@@ -21,6 +21,8 @@ from voxpop.votes import Axis, Votes
 
 class Streamed(Learner):
     """What it has learned is an ``Expert``."""
+
+    averages: ClassVar[bool] = False  # it asks and streams by one network, whose draws are averaged already
 
     _found: Consensus
     _stream: Stream | None
@@ -85,7 +87,6 @@ class Streamed(Learner):
 
     @property
     def _expert(self) -> Expert:
-        self._require_fitted()
-        found = self.objective_
+        found = self._objectives[0]
         assert isinstance(found, Expert)
         return found

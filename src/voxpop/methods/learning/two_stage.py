@@ -104,8 +104,9 @@ class TwoStage(Learner):
 
     def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
         super().fit(X, y, gold)
-        assert isinstance(self.objective_, Labelled)
-        found = self.objective_.found
+        first = self._objectives[0]
+        assert isinstance(first, Labelled)
+        found = first.found
         if found is not None:
             notes = (f"labels by {found.method}", *found.notes, *self._notes(self.choice_))
             found = replace(found, method=self._called, options=plain(self), notes=notes)
