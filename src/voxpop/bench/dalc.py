@@ -214,7 +214,7 @@ def _simulated(wrong: float | None, settings: Settings, case: str, method: str, 
         label = make(method).infer(votes).label
         agreed = _share_of(label[votes.task] == votes.label, votes)
         return {"labels": _share_right(label, data), "expertise": correlation(agreed, expertise)}
-    epochs = min(settings.epochs, EPOCHS_1)
+    epochs = min(settings.epochs or EPOCHS_1, EPOCHS_1)
     model = make(method, model=settings.model, epochs=epochs, seed=seed).fit(data.x, votes)
     found = model.expertise_
     return {

@@ -1,5 +1,6 @@
-"""All methods that learn from features and votes in one table, each with its defaults: epochs, weights and starts are
-chosen by held-out votes. On LabelMe, numbers that others' code reached on these features with this network are beside.
+"""All methods that learn from features and votes in one table, each with its defaults: epochs (where not given),
+weights and starts are chosen by held-out votes. On LabelMe, numbers that others' code reached on these features with
+this network are beside.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ EXPERIMENT = Experiment(
     "All learners in one table",
     "Every method with its defaults, beside training on the truth.",
     parts,
-    defaults=Settings(seeds=10),
-    quick=Settings(seeds=1, quick=True),
+    defaults=Settings(seeds=10, epochs=None),
+    quick=Settings(seeds=1, epochs=None, quick=True),
 )
 
 
@@ -89,7 +90,7 @@ def _cell(settings: Settings, case: str, method: str, seed: int) -> dict[str, fl
     name, options = FORMS.get(method, (method, {}))
     if method in STAGES:
         name, options = "two-stage", STAGES[method]
-    return learn(trial, name, settings, seed, epochs=None, **options)
+    return learn(trial, name, settings, seed, **options)
 
 
 # -- claims -----------------------------------------------------------------------------------

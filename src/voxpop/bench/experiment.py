@@ -34,7 +34,7 @@ class Settings:
     on: str = "digits"  # which data
     folder: str | None = None  # where data sets are that do not come with a package
     seeds: int = 5
-    epochs: int = 30
+    epochs: int | None = 30  # none: held-out votes decide
     model: str = "mlp"
     quick: bool = False  # parts may leave something out
 

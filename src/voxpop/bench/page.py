@@ -31,7 +31,7 @@ def page(
     """All of it. ``figures``: the image of each part, as a path beside the page."""
     blocks = [
         f"# {experiment.paper}",
-        f"{experiment.about} Measured on {settings.on}: model {settings.model}, {settings.epochs} epochs, "
+        f"{experiment.about} Measured on {settings.on}: model {settings.model}, {_epochs(settings)}, "
         "means over seeds and 95% intervals" + (", shares in %." if all(part.shares for part in parts) else "."),
     ]
     for part in parts:
@@ -47,6 +47,10 @@ def page(
         if found.failures:
             blocks.append("\n".join(f"- **failed**: {failure}" for failure in found.failures))
     return "\n\n".join(blocks) + "\n"
+
+
+def _epochs(settings: Settings) -> str:
+    return "epochs by held-out votes" if settings.epochs is None else f"{settings.epochs} epochs"
 
 
 def markdown(shown: Table) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,6 +50,12 @@ def bench(
         Path | None, FileOption(envvar="VOXPOP_DATA", help="The folder that holds labelme/ and cifar10n/.")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How often each is measured.", show_default="5")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The network: linear, mlp, mlp:100, cnn, resnet.", show_default="mlp")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the tasks.", show_default="the experiment's")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many processes measure, of one thread each.")] = 1,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="PART", help="Only this part; may be repeated.")
@@ -67,7 +73,8 @@ def bench(
     if name is None:
         _list()
         return
-    work = _work(name, quick, on, data, seeds, only or [], output)
+    given = {"on": on, "folder": None if data is None else str(data), "seeds": seeds, "model": model, "epochs": epochs}
+    work = _work(name, quick, given, only or [], output)
     try:
         with progress(f"{name} on {work.settings.on}"):
             work.measure(jobs)
@@ -80,17 +87,17 @@ def bench(
         console().print("written: " + ", ".join(map(str, written)))
 
 
-def _work(
-    name: str, quick: bool, on: str | None, data: Path | None, seeds: int | None, only: list[str], output: Path
-) -> Work:
+def _work(name: str, quick: bool, given: dict[str, Any], only: list[str], output: Path) -> Work:
     from dataclasses import replace
 
     from voxpop.bench.experiments import find
     from voxpop.bench.whole import Work
+    from voxpop.learn.networks import preset
 
     experiment = find(name)
     base = experiment.quick if quick else experiment.defaults
-    settings = replace(base, on=on or base.on, folder=None if data is None else str(data), seeds=seeds or base.seeds)
+    settings = replace(base, **{option: value for option, value in given.items() if value is not None})
+    preset(settings.model)  # that there is one of this name
     work = Work(experiment, settings, output, tuple(only))
     work.check()
     return work
