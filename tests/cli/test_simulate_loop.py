@@ -59,7 +59,7 @@ def test_with_features_the_classifier_is_scored_too(voxpop: Run):
         (("--on", "nothing"), "unknown data 'nothing'"),
         (("--on", "labelme"), "Name the folder"),
         (("--on", "digits", "-m", "aggnet"), "name dalc, lfc or stal"),
-        (("-m", "dalc"), "unknown method 'dalc'"),
+        (("-m", "dalc"), "a method for 'voxpop learn'"),
         (("--start", "1000"), "start=1000"),
         (("--json", "-o", "-"), "both write to stdout"),
         (("-o", "curves.txt"), "curves.txt"),

@@ -51,7 +51,6 @@ TABLE_3 = {  # (d) is the classifier, (dc) the data-crowds forecaster; in the or
     },
 }
 EXPERTS = 101  # of example E.2
-OPTIONS = {"crowd_lr": 3e-3}  # at the default rate the aggregator is done before the network on so few images
 
 
 def parts(settings: Settings) -> tuple[Part, ...]:
@@ -103,7 +102,7 @@ def _learn(part: str, settings: Settings, case: str, method: str, seed: int) -> 
         return learn(trial, "two-stage", settings, seed, aggregate="majority-vote")
     if method != OURS:
         return learn(trial, method, settings, seed)
-    options = OPTIONS | ({"prior": "learned"} if part == "unequal" else {})  # "only tune p", section 3.1
+    options = {"prior": "learned"} if part == "unequal" else {}  # "only tune p", section 3.1
     model = learner(trial, method, settings, seed, **options)
     return tested(trial, model) | (_juniors(trial, model, SENIORS[case[4]]) if case in NAIVE else {})
 
@@ -139,7 +138,7 @@ def _example(settings: Settings, case: str, method: str, seed: int) -> dict[str,
         return infer(trial, method)
     if method != OURS:
         return learn(trial, method, settings, seed)
-    model = learner(trial, method, settings, seed, **OPTIONS)
+    model = learner(trial, method, settings, seed)
     return tested(trial, model) | _juniors(trial, model, seniors=1)
 
 

@@ -99,6 +99,10 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Options that held-out votes choose among; none unless a method has some."""
         return {}
 
+    def refinements(self, best: Learner) -> Variants:
+        """Options to try next around the variant that foretold best: it is kept unless one of them foretells better."""
+        return {}
+
     # -- learning ---------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
@@ -153,6 +157,14 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._by_held_out(data, named)
 
     def _by_held_out(self, data: Data, named: Variants) -> tuple[Learner, held_out.Choice | None]:
+        best, choice = self._best_of(data, named)
+        others = self.refinements(best)
+        if choice is None or not others:
+            return best, choice
+        other, found = best._best_of(data, others)
+        return (other, found) if found is not None and found.score > choice.score else (best, choice)
+
+    def _best_of(self, data: Data, named: Variants) -> tuple[Learner, held_out.Choice | None]:
         learners = {name: self._with(changes) for name, changes in named.items()}
         makers = {name: learner._maker() for name, learner in learners.items()}
         choice = held_out.choose(makers, data, self._settings(), epochs=self.epochs)

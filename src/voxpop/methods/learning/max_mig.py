@@ -25,7 +25,7 @@ from voxpop.learn.finish import combined
 from voxpop.learn.learner import Learner, Variants
 from voxpop.learn.objective import Objective
 from voxpop.numerics.simplex import entropy, normalise
-from voxpop.options import Rule, above, one_of, option
+from voxpop.options import Rule, above, one_of, option, optional
 from voxpop.votes import Batch
 
 
@@ -227,6 +227,7 @@ STARTS: Mapping[str, Callable[[Data], Tensor]] = MappingProxyType(
     }
 )
 HELD_OUT = "held-out"
+RATES = (1e-2, 3e-3, 3e-2)  # of the crowd's weights: slow ones wait for the network, fast ones need few epochs
 
 
 def first_prior(prior: Any, data: Data) -> Tensor:
@@ -261,7 +262,9 @@ class MaxMIG(Learner):
     start: str = option(
         HELD_OUT, one_of(HELD_OUT, *STARTS), "W at first: counts (eq. 2), identity, average; held-out gain tells"
     )
-    crowd_lr: float = option(1e-2, above(0), "learning rate of the crowd's weights")
+    crowd_lr: float | None = option(
+        None, optional(above(0)), "learning rate of the crowd's weights; none: held-out gain tells"
+    )
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
         require_table(data.votes.M, data.votes.K, "a matrix of weights per worker")
@@ -273,7 +276,7 @@ class MaxMIG(Learner):
             first_prior(self.prior, data),
             learned=self.prior == "learned",
             divergence=self.divergence,
-            lr=self.crowd_lr,
+            lr=self.crowd_lr or RATES[0],
         )
 
     def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
@@ -283,4 +286,19 @@ class MaxMIG(Learner):
         return objective, history
 
     def variants(self, data: Data) -> Variants:
-        return {f"started from {name}": {"start": name} for name in STARTS} if self.start == HELD_OUT else {}
+        """Starts, at the rate that is given or the middle one; rates, where the start is given."""
+        starts = tuple(STARTS) if self.start == HELD_OUT else (self.start,)
+        rates = (self.crowd_lr,) if self.crowd_lr else RATES[:1] if self.start == HELD_OUT else RATES
+        pairs = [(start, rate) for start in starts for rate in rates]
+        return {_words(*pair): {"start": pair[0], "crowd_lr": pair[1]} for pair in pairs}
+
+    def refinements(self, best: Learner) -> Variants:
+        """The other rates, from the start that was best."""
+        assert isinstance(best, MaxMIG)
+        if self.start != HELD_OUT or self.crowd_lr:
+            return {}
+        return {_words(best.start, rate): {"crowd_lr": rate} for rate in RATES[1:]}
+
+
+def _words(start: str, rate: float) -> str:
+    return f"started from {start}, the crowd at a rate of {rate:g}"
