@@ -27,6 +27,8 @@ FORMS: Mapping[str, tuple[str, dict[str, Any]]] = {  # methods with more than on
     "crowd-layer (simplex)": ("crowd-layer", {"simplex": True}),
     "geo-crowdnet (F)": ("geo-crowdnet", {"regularize": "F"}),
     "geo-crowdnet (W)": ("geo-crowdnet", {"regularize": "W"}),
+    "geo-crowdnet (F), five networks": ("geo-crowdnet", {"regularize": "F", "members": 5}),
+    "max-mig, five networks": ("max-mig", {"members": 5}),
 }
 WHOLE = {"two-stage", "geo-crowdnet"}  # whose forms are all listed
 MAJORITY = "majority, then train"

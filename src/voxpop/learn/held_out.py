@@ -1,8 +1,10 @@
 """How long to train, and which of several variants, by the likelihood of held-out votes: no truth is used.
 
 All votes of some tasks are held out, so that what is judged is the classifier on tasks it has never seen:
-p(label) = sum over truths of p(truth | x) p(label | worker, truth). Small data are held out in parts, each
-once; large data only so much as is needed to tell.
+p(votes of the task | x) = sum over truths of p(truth | x) product of p(label | worker, truth). The votes of a task
+count together: one by one they cannot tell a blurred truth and exact workers from an exact truth and blurred workers,
+which explain any single vote as well; that several workers depart from the features together can. Small data are held
+out in parts, each once; large data only so much as is needed to tell.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from voxpop.learn.data import Data
 from voxpop.learn.loop import Settings, Training, in_batches
 from voxpop.learn.objective import Objective, asking
 from voxpop.numerics.seeds import generator
+from voxpop.numerics.segments import segment_sum
 
 FEW_VOTES = 20_000  # up to here every task is held out once, in FOLDS parts; above, one part of about so many votes
 FOLDS = 5
@@ -37,8 +40,8 @@ class Choice:
 
     name: str
     epochs: int
-    foretold: float  # mean log probability of a held-out vote at that epoch
-    curve: tuple[float, ...]  # the same after each epoch
+    foretold: float  # log probability of the held-out votes, over their number, at that epoch and temperature
+    curve: tuple[float, ...]  # the same after each epoch, at a temperature of 1
     score: float  # what variants were compared by
     temperature: float = 1.0  # of the classifier, at which held-out votes are likeliest
 
@@ -70,6 +73,7 @@ def choose(makers: Mapping[str, Maker], data: Data, settings: Settings, *, epoch
 def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: Settings, epochs: int | None) -> Choice:
     limit = epochs or LIMIT
     runs = [(_training(make, data, part, settings, limit), data.part(part.sort().values)) for part in held]
+    votes = sum(hidden.batch.V for _, hidden in runs)
     curve: list[float] = []
     scores: list[float] = []
     said: list[tuple[Tensor, Tensor]] = []
@@ -77,17 +81,19 @@ def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: S
         for training, _ in runs:
             training.epoch()
         found = [_foretold(training, hidden) for training, hidden in runs]
-        sums = torch.tensor(found, dtype=torch.float64).sum(0)
-        curve.append(float(sums[0] / sums[1]))
-        scores.append(float(sums[2] / sums[3]))
+        curve.append(sum(log for log, _, _ in found) / votes)
+        own = [(score, count) for _, score, count in found if count]
+        scores.append(sum(score for score, _ in own) / sum(count for _, count in own) if own else curve[-1])
         emit(f"held-out votes, {name}", number + 1, limit, curve[-1])
         if number + 1 == limit if epochs else number == _best(scores):
             said = [_said(training, hidden) for training, hidden in runs]
         if epochs is None and number - _best(scores) >= PATIENCE:
             break
     best = len(curve) - 1 if epochs else _best(scores)
-    t = temperature(*(torch.cat(each) for each in zip(*said, strict=True)))
-    return Choice(name, best + 1, curve[best], tuple(curve), scores[best], t)
+    logp, given = (torch.cat(each) for each in zip(*said, strict=True))
+    t = temperature(logp, given)
+    foretold = curve[best] if t == 1 else likelihood(logp, given, t) / votes
+    return Choice(name, best + 1, foretold, tuple(curve), scores[best] if own else foretold, t)
 
 
 def _best(values: Sequence[float]) -> int:
@@ -101,26 +107,33 @@ def _training(make: Maker, data: Data, hidden: Tensor, settings: Settings, limit
     return Training(make(rest), rest, settings, limit)
 
 
-def _foretold(training: Training, hidden: Data) -> tuple[float, float, float, float]:
-    """Sum of the log probabilities of the hidden votes and their number; of what variants are compared by, likewise."""
+def _foretold(training: Training, hidden: Data) -> tuple[float, float, int]:
+    """The log probability of the hidden votes; the sum of the objective's own scores and their number, if any."""
     objective, device = training.objective, training.fabric.device
-    logs, scores, counts = 0.0, 0.0, [0, 0]
+    logs, scores, count = 0.0, 0.0, 0
     with asking(objective):
         for x, parcel in in_batches(hidden, device):
-            log, score = objective.foretell(x, parcel.batch), objective.score(x, parcel.batch)
-            logs, scores = logs + float(log.double().sum()), scores + float(score.double().sum())
-            counts = [counts[0] + log.numel(), counts[1] + score.numel()]
-    return logs, counts[0], scores, counts[1]
+            logs += float(objective.together(x, parcel.batch).double().sum())
+            own = objective.score(x, parcel.batch)
+            if own is not None:
+                scores, count = scores + float(own.double().sum()), count + own.numel()
+    return logs, scores, count
 
 
 def _said(training: Training, hidden: Data) -> tuple[Tensor, Tensor]:
-    """For each hidden vote, log p(truth | x) and log p(label | truth) under each truth: V,K both."""
+    """For each hidden task, log p(truth | x), and log p(its votes | truth) under each truth: B,K both."""
     logs, given = [], []
     with asking(training.objective):
         for x, parcel in in_batches(hidden, training.fabric.device):
-            logs.append(training.objective.logp(x)[parcel.batch.task.long()].double().cpu())
-            given.append(training.objective.given(x, parcel.batch).double().cpu())
+            logs.append(training.objective.logp(x).double().cpu())
+            said = segment_sum(training.objective.unseen(x, parcel.batch).double(), parcel.batch.offsets)
+            given.append(said.cpu())
     return torch.cat(logs), torch.cat(given)
+
+
+def likelihood(logp: Tensor, given: Tensor, t: float) -> float:
+    """The log probability of all tasks' votes by softmax(logp / t): both B,K."""
+    return float(torch.logsumexp((logp / t).log_softmax(1) + given, 1).sum())
 
 
 def temperature(logp: Tensor, given: Tensor) -> float:
@@ -128,19 +141,15 @@ def temperature(logp: Tensor, given: Tensor) -> float:
 
     Twice the log likelihood that one free number gains by chance alone is below 4 with 95%.
     """
-
-    def likelihood(log_t: float) -> float:
-        return float(torch.logsumexp((logp / math.exp(log_t)).log_softmax(1) + given, 1).sum())
-
     low, high = -math.log(HOTTEST), math.log(HOTTEST)
     while high - low > 0.01:  # golden section
         first, second = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        if likelihood(first) >= likelihood(second):
+        if likelihood(logp, given, math.exp(first)) >= likelihood(logp, given, math.exp(second)):
             high = second
         else:
             low = first
-    best = (low + high) / 2
-    return math.exp(best) if likelihood(best) - likelihood(0.0) > 2 else 1.0
+    best = math.exp((low + high) / 2)
+    return best if likelihood(logp, given, best) - likelihood(logp, given, 1.0) > 2 else 1.0
 
 
 def described(choice: Choice) -> str:

@@ -153,7 +153,9 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The variant and the epochs that foretell held-out votes best."""
         named = dict(self.variants(data)) or {"": {}}
         if self.epochs is not None and len(named) == 1:
-            return self._with(next(iter(named.values()))), None
+            only = self._with(next(iter(named.values())))
+            if not self.refinements(only):
+                return only, None
         return self._by_held_out(data, named)
 
     def _by_held_out(self, data: Data, named: Variants) -> tuple[Learner, held_out.Choice | None]:

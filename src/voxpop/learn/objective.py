@@ -121,9 +121,18 @@ class Objective(nn.Module, ABC):
         """log p(label | x) of each vote, its task's other votes unseen: V."""
         return torch.logsumexp(self.logp(x)[batch.task.long()] + self.given(x, batch), 1)
 
-    def score(self, x: Tensor, batch: Batch) -> Tensor:
-        """What variants of one method are compared by, for each vote (or task): the more the better."""
-        return self.foretell(x, batch)
+    def unseen(self, x: Tensor, batch: Batch) -> Tensor:
+        """As ``given``, before any vote of the task is seen: V,K."""
+        return self.given(x, batch)
+
+    def together(self, x: Tensor, batch: Batch) -> Tensor:
+        """log p(all votes of the task | x): B. Given the truth they are independent."""
+        said = segment_sum(self.unseen(x, batch), batch.offsets)  # B,K
+        return torch.logsumexp(self.logp(x) + said, 1)
+
+    def score(self, x: Tensor, batch: Batch) -> Tensor | None:
+        """What variants of one method are compared by instead of ``together``, for each task: the more the better."""
+        return None
 
     def combine(self, x: Tensor, batch: Batch) -> Tensor:
         """p(truth | x, votes), prediction and votes together: B,K."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from voxpop.learn.crowd import Confusions, foretold
 from voxpop.learn.data import Data
-from voxpop.learn.learner import Variants
+from voxpop.learn.learner import Learner, Variants
 from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Descent
@@ -27,6 +27,8 @@ from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
 
 ZETA = 1e-10  # inside the norm, so that it has a slope at zero
+PRICES = (6.0, 3.0, 20.0)  # to try
+VOLUMES = (0.0, 0.01, 0.1)
 ROUNDS = 8  # of the closed form; it settles in fewer
 
 
@@ -116,9 +118,12 @@ class Outliers(Enclosed):
         a = self.oddness(x, batch)[0][:, None]
         return torch.log((1 - a) * self.crowd.given(batch).exp() + a)
 
-    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+    def unseen(self, x: Tensor, batch: Batch) -> Tensor:
         """An item is taken for an ordinary one before its votes are seen."""
-        return foretold(self.logp(x), self.crowd.given(batch), batch)
+        return self.crowd.given(batch)
+
+    def foretell(self, x: Tensor, batch: Batch) -> Tensor:
+        return foretold(self.logp(x), self.unseen(x, batch), batch)
 
     def log_table(self) -> Tensor | None:
         return None  # what a vote says depends on the item's other votes
@@ -141,16 +146,19 @@ class COINNet(Descent):
     )
 
     def variants(self, data: Data) -> Variants:
-        prices = (3.0, 6.0, 20.0) if self.price is None else (self.price,)
-        volumes = (0.0, 0.01) if self.volume is None else (self.volume,)
-        return {
-            f"price of an odd item {price:g}, weight of the volume {volume:g}": {"price": price, "volume": volume}
-            for volume in volumes
-            for price in prices
-        }
+        """Weights of the volume, at the price that is given or the middle one."""
+        price = self.price or PRICES[0]
+        volumes = VOLUMES if self.volume is None else (self.volume,)
+        return {_words(price, volume): {"price": price, "volume": volume} for volume in volumes}
+
+    def refinements(self, best: Learner) -> Variants:
+        """Other prices, at the weight that was best."""
+        assert isinstance(best, COINNet)
+        prices = PRICES[1:] if self.price is None else ()
+        return {_words(price, best.volume or 0.0): {"price": price} for price in prices}
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
-        settings: dict[str, Any] = {"price": self.price or 6.0, "power": self.power, "volume": self.volume or 0.0}
+        settings: dict[str, Any] = {"price": self.price or PRICES[0], "power": self.power, "volume": self.volume or 0.0}
         return Outliers(net, self.confusions(data), data, **settings, **self.common)
 
     def _train(self, data: Data, epochs: int) -> tuple[Objective, list[Any]]:
@@ -166,3 +174,7 @@ class COINNet(Descent):
         tasks = self.consensus_.votes.tasks.names
         score = pl.Series("score", torch.stack(scores).mean(0).numpy())
         return pl.DataFrame([tasks.alias("task"), score]).sort("score", descending=True, maintain_order=True)
+
+
+def _words(price: float, volume: float) -> str:
+    return f"price of an odd item {price:g}, weight of the volume {volume:g}"

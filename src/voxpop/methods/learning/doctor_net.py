@@ -19,6 +19,7 @@ from voxpop.learn.loop import predictions
 from voxpop.learn.objective import Objective, Parcel, own_rows
 from voxpop.learn.parts import Parts, parts_of
 from voxpop.methods.learning.descent import Descent
+from voxpop.numerics.segments import segment_sum
 from voxpop.numerics.simplex import log_rows, normalise
 from voxpop.votes import Batch
 
@@ -98,6 +99,10 @@ class Doctors(CrowdObjective):
         """By each worker's own head: V."""
         features = self.parts.body(x)
         return self._said(self.parts.head(features), features, self.crowd.own[batch.worker.long()], batch)
+
+    def together(self, x: Tensor, batch: Batch) -> Tensor:
+        """Heads know of no truth that they share: given x, their labels are independent."""
+        return segment_sum(self.foretell(x, batch)[:, None], batch.offsets)[:, 0]
 
     @staticmethod
     def _said(logits: Tensor, features: Tensor, own: Tensor, batch: Batch) -> Tensor:
