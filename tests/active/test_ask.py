@@ -92,10 +92,12 @@ def test_no_limit_is_ever_broken(
         }
     ).with_columns(capacity=pl.when(pl.col("worker") == "w0").then(2).otherwise("capacity"))
     out = [(world.names[i], crowd_[m]) for i, m in zip(rng.integers(0, 8, 3), rng.integers(0, 8, 3), strict=True)]
+    barred = [(world.names[i], crowd_[m]) for i, m in zip(rng.integers(0, 8, 5), rng.integers(0, 8, 5), strict=True)]
     found = world.plan(
         k,
         workers=workers,
         outstanding=out,
+        barred=barred,
         score=score,
         worker_score=worker_score,
         cap_per_task=cap,
@@ -113,7 +115,7 @@ def test_no_limit_is_ever_broken(
     assert len(pairs) <= k
     assert len(set(pairs)) == len(pairs)
     assert not set(pairs) & world.asked  # nobody is asked twice
-    assert not set(pairs) & set(out)  # what is out is not asked again
+    assert not set(pairs) & (set(out) | set(barred))  # what is out is not asked again, what is barred never
     assert set(frame["task"]) <= set(world.names)
     here = {row["worker"]: row for row in workers.iter_rows(named=True)}
     busy = Counter(worker for _, worker in set(out))
@@ -155,6 +157,20 @@ def test_the_order_of_rows_does_not_matter(seed: int, score: str) -> None:
     plain = world.ask(6, score=score)
     assert again["score"].to_list() == pytest.approx(plain["score"].to_list(), rel=1e-4)
     assert set(again["task", "worker"].iter_rows()) == set(plain["task", "worker"].iter_rows())
+
+
+def test_a_bar_takes_a_pair_away_and_nothing_else() -> None:
+    """It is no vote: a task of which all workers but one are barred is worth as much as if only he were there."""
+    world = World()
+    alone = {task: world.votes.workers[place % 7] for place, task in enumerate(world.names)}
+    free = sorted(pair for pair in alone.items() if pair not in world.asked)
+    barred = [(task, who) for task in world.names for who in world.votes.workers if who != alone[task]]
+    left = world.ask(len(free), barred=barred, cap_per_task=8)
+    assert sorted(left["task", "worker"].iter_rows()) == free
+    for task, who, score, *_ in left.iter_rows():
+        others = [name for name in world.names if name != task]
+        found = world.ask(1, workers=[who], barred=[(name, who) for name in others])
+        assert found["score"][0] == pytest.approx(score, rel=1e-4)
 
 
 def test_inputs_are_untouched_and_equal_seeds_ask_the_same() -> None:

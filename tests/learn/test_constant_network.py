@@ -10,7 +10,7 @@ import torch
 
 import voxpop as vp
 from tests.crowds import Crowd, coin_tables, crowd
-from tests.learn.crowds import alike, data_of, features
+from tests.learn.crowds import Constant, alike, data_of, features
 from voxpop.learn.learner import Learner
 
 EPOCHS = 15
@@ -83,6 +83,17 @@ def test_bayes_dgc_in_full_batches_is_bayes_gc() -> None:
     c = many()
     learner = vp.BayesDGC(alike(3), epochs=EPOCHS, batch_size=FULL)
     same(fitted(learner, c), vp.BayesGC(max_iter=EPOCHS + 1, tol=0).infer(c.votes), -c.N * np.log(3))
+
+
+def test_class_frequencies_that_the_network_knows_too_count_once_in_bayes_dgc() -> None:
+    """A network that says how frequent classes are and no more adds nothing to pi; in eq. 4 as it stands it does."""
+    c = many()
+    expected = vp.BayesGC(max_iter=EPOCHS + 1, tol=0).infer(c.votes).belief
+    rare = Constant(torch.tensor([0.8, 0.15, 0.05]).log())
+    once, twice = (fitted(vp.BayesDGC(rare, epochs=EPOCHS, batch_size=FULL, ratio=r), c).belief for r in (True, False))
+    np.testing.assert_allclose(once, expected, atol=1e-5)
+    assert float((twice - expected).abs().max()) > 0.1
+    assert float(twice[:, 2].sum()) < float(once[:, 2].sum())
 
 
 @pytest.mark.parametrize(("decay", "near"), [(0.0, 0.06), (0.7, 0.02)], ids=["constant", "Robbins-Monro"])

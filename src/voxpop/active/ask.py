@@ -60,6 +60,7 @@ def ask(
     cap_per_task: int | None = None,
     at_once: int | None = None,
     outstanding: Any = None,
+    barred: Any = None,
     score: str | Tensor = "entropy",
     worker_score: str = "mean",
     diversity: float = 0.0,
@@ -84,6 +85,7 @@ def ask(
     at_once: most votes on one task in this batch; none: as few as let ``k`` be reached.
     outstanding: pairs that were asked and not answered yet (a frame task, worker, or pairs): not asked again, counted
         by ``cap_per_task`` and against ``capacity``; another vote on their items gains what they will leave.
+    barred: pairs that may not be asked for any other reason (in the same forms): a conflict of interest, a language.
     score: what a vote on an item is worth: "entropy" (paper 002), "margin", "bald" and "relabel" (both need
         ``items.samples``), "information" (what this worker's vote tells, in nats), "error" (the expected
         rise of the chance that the consensus is right), "random", or N numbers. Those of the item alone (all but
@@ -106,6 +108,7 @@ def ask(
         cap_per_task=cap_per_task,
         at_once=at_once,
         outstanding=outstanding,
+        barred=barred,
         score=score,
         worker_score=worker_score,
         diversity=diversity,
@@ -137,6 +140,7 @@ def plan(
     cap_per_task: int | None = None,
     at_once: int | None = None,
     outstanding: Any = None,
+    barred: Any = None,
     score: str | Tensor = "entropy",
     worker_score: str = "mean",
     diversity: float = 0.0,
@@ -159,7 +163,12 @@ def plan(
     busy = torch.bincount(out_worker, minlength=len(people.names))
     task, worker = torch.cat([task, out_task[out_task >= 0]]), torch.cat([worker, out_worker[out_task >= 0]])
     had = torch.bincount(task, minlength=N)
-    taken = keys(task, worker, len(people.names))
+    not_task, not_worker = _pairs(barred, items.names, people)
+    taken = keys(
+        torch.cat([task, not_task[not_task >= 0]]),
+        torch.cat([worker, not_worker[not_task >= 0]]),
+        len(people.names),
+    )
     room = torch.full((N,), k) if cap_per_task is None else (cap_per_task - had).clamp(0, k)
     room = room.clamp_max(at_once or _at_once(room.minimum(_free(taken, people.capacity > 0, N)), k))
 

@@ -127,9 +127,7 @@ def _curve(
 def measured(pool: Pool, guide: Guide, ends: tuple[int, ...], seed: int) -> dict[str, float]:
     """The scores with so many votes (``ends``), as "score@votes"."""
     points = rehearse(pool, guide, pool.first(ends[0], seed), np.diff(ends).tolist())
-    return {
-        f"{name}@{end}": score for end, point in zip(ends, points, strict=False) for name, score in point.scores.items()
-    }
+    return {f"{name}@{p.votes}": score for p in points if p.votes in ends for name, score in p.scores.items()}
 
 
 def learner(settings: Settings, seed: int) -> Callable[[], Targeted]:
@@ -243,7 +241,7 @@ def _votes(count: float) -> str:
 
 
 def _claims_online(results: Results) -> list[Claim]:
-    cases = sorted({row.cell.case for row in results.rows}, key=float)
+    cases = sorted({row.cell.case for row in results.rows if row.measures}, key=float)
 
     def gaps(method: str, other: str) -> dict[str, float]:
         return {case: results.gap(case, method, other, "inference").value for case in cases[1:]}

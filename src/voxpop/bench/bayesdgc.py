@@ -25,7 +25,8 @@ from voxpop.votes import Axis, Votes
 
 OURS, NO_NETWORK = "bayes-dgc", "bayes-gc"
 VOTES_ONLY = ("majority-vote", "dawid-skene", NO_NETWORK)
-METHODS = (*VOTES_ONLY, "raykar", OURS)
+LITERAL = f"{OURS}, eq. 4 as it stands"  # class frequencies count twice, in pi and in the network
+METHODS = (*VOTES_ONLY, "raykar", LITERAL, OURS)
 FRACTIONS = ("0.1", "0.2", "0.3", "0.5", "0.7", "1")
 FEW = ("0.1", "0.2", "0.3")
 WORKERS = 9
@@ -60,8 +61,10 @@ EXPERIMENT = Experiment(
 
 def _cell(settings: Settings, case: str, method: str, seed: int) -> dict[str, float]:
     trial = _trial(settings, float(case), seed)
-    if method in LEARNERS:
+    if method == LITERAL or method in LEARNERS:
         options: dict[str, Any] = {"epochs": settings.epochs, "seed": seed}
+        if method == LITERAL:
+            method, options["ratio"] = OURS, False
         if method != "raykar":  # which is a logistic regression
             options["model"] = "mlp:100" if settings.model == "mlp" else settings.model  # section 4
         found = make(method, **options).fit(trial.data.x, trial.votes).consensus_

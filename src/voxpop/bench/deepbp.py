@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 MF, BP, DEEP_MF, DEEP_BP = "mean-field", "belief-propagation", "deep-mf", "deep-bp"
 MAJORITY, LAYER, DGC, TRACE = "majority-vote", "crowd-layer", "bayes-dgc", "trace-reg"
 EQUAL_DGC = f"{DGC} equal"  # with classes as frequent as each other, as all others here have them
+LITERAL_DGC = f"{DGC} literal"  # eq. 4 of paper 000 as it stands: class frequencies count twice
 TASKS = 1000
 SURE = 1e4  # alpha of BayesDGC that makes its classes equally frequent
 LEVELS = 8  # grey levels that a blurred digit keeps
 BOTH = ("inference", "classifier")
-EVERYBODY = (MAJORITY, MF, BP, LAYER, DGC, EQUAL_DGC, DEEP_MF, DEEP_BP)
-LEARNERS = (LAYER, DGC, EQUAL_DGC, DEEP_MF, DEEP_BP)
+EVERYBODY = (MAJORITY, MF, BP, LAYER, LITERAL_DGC, DGC, EQUAL_DGC, DEEP_MF, DEEP_BP)
+LEARNERS = (LAYER, LITERAL_DGC, DGC, EQUAL_DGC, DEEP_MF, DEEP_BP)
 CLIPS = ("0.55", "0.7", "0.9", "1")
 SAMPLES = ("10", "30", "100", "300", "1000", "3000")
 EXACT = "exact"
@@ -226,7 +227,7 @@ def _method(
         clip = float(more) if more else 0.9  # appendix F.2
         return learn(trial, method, settings, seed, workers_prior="one-coin", alpha=alpha, clip=clip)
     if method == DGC:
-        classes = {"alpha": SURE} if more == "equal" else {}
+        classes: dict[str, Any] = {"alpha": SURE} if more == "equal" else {"ratio": more != "literal"}
         return learn(trial, method, settings, seed, beta=alpha, **classes)
     if method == TRACE:
         return learn(trial, method, settings, seed, weight=weight, log=more == "log")

@@ -205,14 +205,14 @@ def chosen(strategy: Strategy, k: int, left: Votes, score: str, seed: int) -> tu
     how = {
         "score": score if strategy.tasks else torch.ones(len(rows)),
         "worker_score": "mean" if strategy.workers else "random",
-        "outstanding": not_left(left, rows),
+        "barred": not_left(left, rows),
         "seed": seed,
     }
     return rows, how
 
 
 def not_left(left: Votes, rows: Tensor) -> pl.DataFrame | None:
-    """The pairs on these tasks that nobody can answer any more: as if they were asked already."""
+    """The pairs on these tasks that nobody can answer any more."""
     some = on_tasks(left, rows)
     free = torch.zeros(some.N * some.M, dtype=torch.bool)
     free[some.task.long() * some.M + some.worker.long()] = True

@@ -74,10 +74,11 @@ def kl(q: np.ndarray, p: np.ndarray) -> float:
     return float(np.sum(norm + ((q - p) * (digamma(q) - digamma(q.sum(-1, keepdims=True)))).sum(-1)))
 
 
-def both(data: Data, **options: float) -> tuple[Bayesian, Twin]:
+def both(data: Data, ratio: bool = False, **options: float) -> tuple[Bayesian, Twin]:
+    """The method as the paper has it, unless told otherwise."""
     with torch.random.fork_rng([]):
         torch.manual_seed(0)
-        objective = vp.BayesDGC(**options).objective(nn.Linear(4, K), data)
+        objective = vp.BayesDGC(ratio=ratio, **options).objective(nn.Linear(4, K), data)
     assert isinstance(objective, Bayesian)
     return objective, Twin(some())
 
@@ -142,13 +143,17 @@ def test_the_best_belief_is_equation_14() -> None:
     )
 
 
-def test_the_bound_is_equation_15() -> None:
+@pytest.mark.parametrize("ratio", [False, True])
+def test_the_bound_is_equation_15(ratio: bool) -> None:
+    """With the network as it is, or over its own mean (times 1 / K, so that one without an opinion is as before)."""
     data = data_of(some())
-    objective, twin = both(data)
+    objective, twin = both(data, ratio=ratio)
     objective.refresh(data, None)
     twin.step(np.arange(some().N), shares(), 1.0)
     logp = objective.logp(data.rows.take(data.positions)).detach()
-    assert objective.refresh(data, logp) == pytest.approx(twin.bound(logp.double().numpy()), rel=1e-6)
+    known = logp.double().numpy()
+    usual = logsumexp(known, axis=0) - np.log(len(known) / K) if ratio else 0
+    assert objective.refresh(data, logp) == pytest.approx(twin.bound(known - usual), rel=1e-6)
 
 
 def test_the_networks_gradient_is_that_of_the_bound() -> None:

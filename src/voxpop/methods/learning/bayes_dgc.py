@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -20,7 +21,7 @@ from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective, Parcel, soft_cross_entropy
 from voxpop.learn.prior import NetworkPrior
 from voxpop.numerics.simplex import normalise
-from voxpop.options import above, anything, at_least, option, pair_above
+from voxpop.options import above, anything, at_least, flag, option, pair_above
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
@@ -29,13 +30,24 @@ class Bayesian(Believing):
     """The network's log-softmax is the potential of eq. 12, so q*(Y) is the optimum of the bound itself and the
     second term of eq. 16 vanishes: the network descends the cross-entropy with q*, the rest takes natural steps.
 
-    Eq. 4 multiplies pi and the network without normalising, and eqs. 17, 18 need it so: it is kept.
+    Eq. 4 multiplies pi and the network without normalising, and eqs. 17, 18 need it so: it is kept. But a network that
+    is trained on q*(Y) tells how frequent classes are, as pi does: multiplied, a rare class is rarer than it is, until
+    it is gone. So the potential is the network's over its own mean: what the features add (``ratio``).
     """
 
     refreshes = True
+    usual: Tensor
 
     def __init__(
-        self, network: nn.Module, data: Data, *, alpha: float, prior: Tensor, step_size: float, decay: float
+        self,
+        network: nn.Module,
+        data: Data,
+        *,
+        alpha: float,
+        prior: Tensor,
+        step_size: float,
+        decay: float,
+        ratio: bool,
     ) -> None:
         super().__init__(network, data)
         require_table(data.votes.M, data.votes.K, "a confusion matrix per worker")
@@ -43,6 +55,16 @@ class Bayesian(Believing):
         self.tasks = max(data.positions.numel(), 1)
         self.q = Naturals.at_prior(data.votes.M, prior, alpha)
         self.passes = 0.0  # over the data, so far
+        self.ratio = ratio
+        self.register_buffer("usual", torch.zeros(data.votes.K))  # log of K times the network's mean over the tasks
+
+    def potential(self, logp: Tensor) -> Tensor:
+        """What eq. 12 multiplies pi with, from log p(truth | x): B,K."""
+        return logp - self.usual
+
+    def _become_usual(self, logp: Tensor) -> None:
+        if self.ratio:
+            self.usual.copy_(logp.logsumexp(0) - math.log(len(logp) / logp.shape[1]))
 
     def learned(self, data: Data, done: int) -> Tensor:
         return data.positions
@@ -51,7 +73,10 @@ class Bayesian(Believing):
         """Algorithm 1: q* of these tasks by eq. 14, a natural step of the crowd, the network's loss."""
         logits: Tensor = self.network(x)
         with torch.no_grad():
-            belief = self._optimal(logits.float().log_softmax(1), parcel.batch, parcel.gold)
+            logp = logits.float().log_softmax(1)
+            if self.passes < 1:  # no pass has told what is usual
+                self._become_usual(logp)
+            belief = self._optimal(logp, parcel.batch, parcel.gold)
             self._follow(parcel.batch, belief)
         return soft_cross_entropy(logits, belief, self.class_weight)
 
@@ -68,7 +93,7 @@ class Bayesian(Believing):
     def _optimal(self, logp: Tensor, batch: Batch, gold: Tensor | None) -> Tensor:
         """q*(Y), eq. 14: B,K."""
         self.q = self.q.to(batch.device)
-        return em.clamp(self.q.log_classes() + logp + self.q.evidence(batch), gold).softmax(1)
+        return em.clamp(self.q.log_classes() + self.potential(logp) + self.q.evidence(batch), gold).softmax(1)
 
     def refresh(self, data: Data, logp: Tensor | None) -> float | None:
         """The bound of eq. 15 and q*(Y) of all tasks. At the start, and around a model without a gradient, there is
@@ -79,7 +104,9 @@ class Bayesian(Believing):
         self.belief = self.belief.to(device)
         if logp is None or isinstance(self.network, Classical):
             self.q.step(batch, self.belief[positions], 1.0, 1.0)
-        prior = NetworkPrior(self.q.log_classes() + (uniform(batch) if logp is None else logp))
+        if logp is not None:
+            self._become_usual(logp)
+        prior = NetworkPrior(self.q.log_classes() + (uniform(batch) if logp is None else self.potential(logp)))
         model = em.Model(DirichletConfusion(self.q.prior), prior, None if gold is None else gold.to(device))
         belief, bound = model.expect(batch, posterior(self.q.of_workers), {})
         self.belief[positions] = belief
@@ -91,7 +118,7 @@ class Bayesian(Believing):
         return self.q.likelihood(batch).log()
 
     def prior_of(self, x: Tensor) -> Tensor:
-        return self.logp(x) + self.q.log_classes()
+        return self.potential(self.logp(x)) + self.q.log_classes()
 
     def combine(self, x: Tensor, batch: Batch) -> Tensor:
         return (self.prior_of(x) + self.q.evidence(batch)).softmax(1)
@@ -136,9 +163,12 @@ class BayesDGC(Learner):
         0.0, at_least(0), "step sizes fall with (1 + passes) ** -decay; 0: constant, 0.5 to 1: Robbins-Monro"
     )
 
+    ratio: bool = option(True, flag(), "the network counts over its own mean; false: as eq. 4 has it, see the docs")
+
     def objective(self, net: nn.Module, data: Data) -> Objective:
         prior = prior_rows(data.votes.K, *self.beta)
-        return Bayesian(net, data, alpha=self.alpha, prior=prior, step_size=self.step_size, decay=self.decay)
+        steps: dict[str, Any] = {"step_size": self.step_size, "decay": self.decay, "ratio": self.ratio}
+        return Bayesian(net, data, alpha=self.alpha, prior=prior, **steps)
 
     def fit(self, X: Any, y: Any, gold: Any = None) -> Self:
         super().fit(X, y, gold)

@@ -117,8 +117,8 @@ class Targeted(Streamed):
         The task by how much the network doubts it (eq. 10), the worker by his expertise on it (eq. 6), both at once.
         ``X``: rows that may be asked about, ``tasks``: their names (none: new tasks, 0, 1, ...); without X the tasks
         of ``fit``. ``workers``: who is available (names, or a frame with cost, capacity, available); ``cost`` of a
-        vote, a number or worker -> number. ``how``: capacity, cap_per_task, at_once, outstanding, score,
-        worker_score, diversity, worth (100 where there are costs), budget, stop as ``voxpop.active.ask.ask`` has
+        vote, a number or worker -> number. ``how``: capacity, cap_per_task, at_once, outstanding, barred,
+        score, worker_score, diversity, worth (100 where there are costs), budget, stop as ``voxpop.active.ask.ask`` has
         them; and ``votes``: all votes so far, where there are others than those of ``fit``, of the same workers.
         """
         return told(self.plan(k, X, tasks, workers, cost, **how))
