@@ -178,7 +178,7 @@ def pairs(left: Votes, tasks: np.ndarray, workers: np.ndarray) -> pl.DataFrame:
 
 def ours(strategy: str, score: str) -> Callable[[Pool, int], Guide]:
     settings = Settings(epochs=EPOCHS)
-    return lambda pool, seed: ByFeatures(pool, STRATEGIES[strategy], learner(settings, seed), score, seed)
+    return lambda pool, seed: ByFeatures(pool, STRATEGIES[strategy], learner(settings, seed), score, seed=seed)
 
 
 GUIDES: dict[str, Callable[[Pool, int], Guide]] = {

@@ -36,6 +36,14 @@ def test_json_and_csv_say_the_same_and_a_rerun_too(voxpop: Run):
     assert list(said[0]) == COLUMNS
 
 
+def test_exploring_asks_others(voxpop: Run):
+    options = (*TINY, "--seeds", "1", "--strategy", "both")
+    best, drawn = (
+        voxpop("simulate", "loop", *options, "--worker-score", w, "--json").out for w in ("mean", "thompson")
+    )
+    assert best != drawn
+
+
 def test_one_seed_has_no_interval(voxpop: Run):
     (row, *_) = json.loads(voxpop("simulate", "loop", *TINY, "--seeds", "1", "--json").out)
     assert row["consensus_low"] is None
@@ -61,6 +69,7 @@ def test_with_features_the_classifier_is_scored_too(voxpop: Run):
         (("--on", "digits", "-m", "aggnet"), "name dalc, lfc or stal"),
         (("-m", "dalc"), "a method for 'voxpop learn'"),
         (("--start", "1000"), "start=1000"),
+        (("--worker-score", "thomson"), "did you mean 'thompson'"),
         (("--json", "-o", "-"), "both write to stdout"),
         (("-o", "curves.txt"), "curves.txt"),
     ],

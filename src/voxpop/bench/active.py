@@ -34,8 +34,10 @@ from voxpop.votes import Votes
 
 RANDOM, ITEM, WORKER, BOTH = STRATEGIES
 MARGIN = "both, by margin"
-METHODS = {name: (strategy, "entropy") for name, strategy in STRATEGIES.items()} | {
-    MARGIN: (STRATEGIES[BOTH], "margin")  # not in the paper
+DRAWN = "both, by margin, Thompson"
+METHODS = {name: (strategy, "entropy", "mean") for name, strategy in STRATEGIES.items()} | {  # not in the paper:
+    MARGIN: (STRATEGIES[BOTH], "margin", "mean"),
+    DRAWN: (STRATEGIES[BOTH], "margin", "thompson"),
 }
 CHOSEN = (100, 200, 300, 400, 500)  # votes after each round
 FURTHER = (800, 1200, 2000)  # where random asking goes on
@@ -119,8 +121,8 @@ def _curve(
 ) -> dict[str, float]:
     pool = pool_of(settings, crowd, seed)
     ends = (*chosen, *further) if method == RANDOM else chosen
-    strategy, score = METHODS[method]
-    guide = ByFeatures(pool, strategy, learner(settings, seed), score, seed)
+    strategy, score, worker_score = METHODS[method]
+    guide = ByFeatures(pool, strategy, learner(settings, seed), score, worker_score, seed=seed)
     return measured(pool, guide, ends, seed)
 
 
@@ -185,6 +187,7 @@ class Found:
 
 
 def _claims(chosen: tuple[int, ...], results: Results) -> list[Claim]:
+    """Between means over seeds; those that save votes with an interval."""
     last = str(chosen[-1])
 
     def ahead(method: str, other: str = RANDOM) -> dict[str, float]:
@@ -199,7 +202,8 @@ def _claims(chosen: tuple[int, ...], results: Results) -> list[Claim]:
         at_least("the item matters more than the worker", ahead(ITEM, WORKER), 0),
         at_least("choosing both beats choosing one of them", ahead(BOTH, ITEM) | ahead(BOTH, WORKER), 0),
         at_least("the margin tells doubtful items better than entropy", ahead(MARGIN, BOTH), 0),
-        *(_saved(results, measure, method, last) for method in (BOTH, MARGIN) for measure in MEASURES),
+        at_least("draws of who is good (Thompson) beat random asking", ahead(DRAWN), 0),
+        *(_saved(results, measure, method, last) for method in (BOTH, MARGIN, DRAWN) for measure in MEASURES),
     ]
 
 

@@ -64,6 +64,9 @@ def simulate_loop(
         typer.Option(help="random, active item, active worker, both; may be repeated.", show_default="all of them"),
     ] = None,
     score: Annotated[str, typer.Option(help="How doubtful a task is: margin, entropy, information, error.")] = "margin",
+    worker_score: Annotated[
+        str, typer.Option(help="Who is best for a task: mean; thompson, ucb, epsilon explore.")
+    ] = "mean",
     method: Annotated[
         str | None,
         typer.Option(
@@ -93,11 +96,11 @@ def simulate_loop(
     if as_json and outputs.to_stdout:
         raise BadOption("--json and -o - both write to stdout; name a file with -o, or leave one of them out")
     names = strategy or list(STRATEGIES)
-    checked(partial(_check_names, names, score), outputs.check)
+    checked(partial(_check_names, names, score, worker_score), outputs.check)
     with progress("simulating the loop"):
         found = curves(
             partial(_pool, on, kind, None if data is None else str(data), tasks, workers),
-            _guide(on, method, model, epochs, score),
+            _guide(on, method, model, epochs, score, worker_score),
             names,
             seeds=seeds,
             start=start,
@@ -113,8 +116,8 @@ def simulate_loop(
             _show(table, seeds)
 
 
-def _check_names(strategies: Sequence[str], score: str) -> None:
-    from voxpop.active.ask import SCORES
+def _check_names(strategies: Sequence[str], score: str, worker_score: str) -> None:
+    from voxpop.active.ask import SCORES, WORKER_SCORES
     from voxpop.loop.rehearsal import STRATEGIES
 
     for name in strategies:
@@ -122,6 +125,8 @@ def _check_names(strategies: Sequence[str], score: str) -> None:
             raise unknown("strategy", name, STRATEGIES)
     if score not in SCORES:
         raise unknown("score of items", score, SCORES)
+    if worker_score not in WORKER_SCORES:
+        raise unknown("score of workers", worker_score, WORKER_SCORES)
 
 
 def _pool(on: str, kind: str | None, folder: str | None, tasks: int, workers: int | None, seed: int) -> Pool:
@@ -142,7 +147,9 @@ def _pool(on: str, kind: str | None, folder: str | None, tasks: int, workers: in
     return Pool.answered(found.y, found.K, kind or CROWD, seed, workers=workers, x=found.x, **test)
 
 
-def _guide(on: str, method: str | None, model: str, epochs: int, score: str) -> Callable[[Pool, Strategy, int], Guide]:
+def _guide(
+    on: str, method: str | None, model: str, epochs: int, score: str, worker_score: str
+) -> Callable[[Pool, Strategy, int], Guide]:
     """What learns and asks, for a pool, a strategy and a seed."""
     from voxpop.loop.rehearsal import ByFeatures, ByVotes
     from voxpop.methods.learning.targeted import Targeted
@@ -154,7 +161,8 @@ def _guide(on: str, method: str | None, model: str, epochs: int, score: str) -> 
 
         def by_votes(pool: Pool, strategy: Strategy, seed: int) -> Guide:
             known = option_names(find(name).load())
-            return ByVotes(pool, strategy, make(name, **({"seed": seed} if "seed" in known else {})), score, seed=seed)
+            judge = make(name, **({"seed": seed} if "seed" in known else {}))
+            return ByVotes(pool, strategy, judge, score, worker_score, seed)
 
         return by_votes
     kind = find(method or "dalc").load()
@@ -163,7 +171,7 @@ def _guide(on: str, method: str | None, model: str, epochs: int, score: str) -> 
 
     def by_features(pool: Pool, strategy: Strategy, seed: int) -> Guide:
         options: dict[str, Any] = {"model": model, "epochs": epochs, "batch_size": 16, "lr": 2e-3, "seed": seed}
-        return ByFeatures(pool, strategy, partial(kind, **options), score, seed)
+        return ByFeatures(pool, strategy, partial(kind, **options), score, worker_score, seed)
 
     return by_features
 

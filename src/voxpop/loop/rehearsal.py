@@ -142,6 +142,7 @@ class ByFeatures:
     strategy: Strategy
     make: Callable[[], Targeted]
     score: str = "entropy"
+    worker_score: str = "mean"  # of a strategy that chooses workers
     seed: int = 0
 
     def learn(self, told: Votes) -> None:
@@ -157,7 +158,7 @@ class ByFeatures:
         return found
 
     def ask(self, k: int, left: Votes) -> pl.DataFrame:
-        rows, how = chosen(self.strategy, k, left, self.score, self.seed)
+        rows, how = chosen(self.strategy, k, left, self.score, self.seed, self.worker_score)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StopAsking)
             return self.model.ask(k, X=self.pool.x[rows.numpy()], tasks=named(left.tasks, rows).names.to_list(), **how)
@@ -181,9 +182,7 @@ class ByVotes:
         return {"consensus": right(self.found.belief, self.pool.truth)}
 
     def ask(self, k: int, left: Votes) -> pl.DataFrame:
-        rows, how = chosen(self.strategy, k, left, self.score, self.seed)
-        if self.strategy.workers:
-            how["worker_score"] = self.worker_score
+        rows, how = chosen(self.strategy, k, left, self.score, self.seed, self.worker_score)
         votes, belief = self.found.votes, self.found.belief
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StopAsking)
@@ -196,7 +195,9 @@ class ByVotes:
             )
 
 
-def chosen(strategy: Strategy, k: int, left: Votes, score: str, seed: int) -> tuple[Tensor, dict[str, Any]]:
+def chosen(
+    strategy: Strategy, k: int, left: Votes, score: str, seed: int, worker_score: str = "mean"
+) -> tuple[Tensor, dict[str, Any]]:
     """The tasks that may be asked about (``k`` at random, or all that are left), and how to ask."""
     rows = (left.whole.votes_per_task > 0).nonzero()[:, 0]
     if not strategy.tasks:
@@ -204,7 +205,7 @@ def chosen(strategy: Strategy, k: int, left: Votes, score: str, seed: int) -> tu
         rows = rows[order[:k]].sort().values
     how = {
         "score": score if strategy.tasks else torch.ones(len(rows)),
-        "worker_score": "mean" if strategy.workers else "random",
+        "worker_score": worker_score if strategy.workers else "random",
         "barred": not_left(left, rows),
         "seed": seed,
     }
