@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import torch
 
-PACKAGES = ("torch", "numpy", "scipy", "polars", "pandas", "crowd-kit", "scikit-activeml")
+PACKAGES = ("torch", "numpy", "scipy", "polars", "pandas", "crowd-kit", "scikit-activeml", "cleanlab")
 
 
 def facts() -> dict[str, str]:
