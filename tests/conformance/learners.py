@@ -23,7 +23,7 @@ QUICK: dict[str, dict[str, Any]] = {  # where held-out votes would choose an opt
     "TraceReg": {"weight": 0.01},
     "GeoCrowdNet": {"weight": 0.01},
     "COINNet": {"price": 6.0, "volume": 0.01},
-    "MaxMIG": {"start": "average"},
+    "MaxMIG": {"start": "average", "crowd_lr": 0.01},
     "DALC": {"topics": 3, "samples": 5},
     "STAL": {"components": 2},
 }
