@@ -43,7 +43,8 @@ CHOSEN = (100, 200, 300, 400, 500)  # votes after each round
 FURTHER = (800, 1200, 2000)  # where random asking goes on
 QUICK, QUICKLY = (100, 200, 300), (400, 600)
 PEOPLE = "people"
-SIMULATED = ("believable", "expertise")  # crowds, where nobody has voted
+UNVOTED = ("digits", "fashion")  # data on which nobody has voted
+SIMULATED = ("believable", "expertise")  # crowds there
 MEASURES = ("classifier", "consensus")
 MOST = 2000  # tasks of a pool
 CHEAP: dict[str, Any] = {
@@ -65,7 +66,7 @@ ONLINE = {
 
 def parts(settings: Settings) -> tuple[Part, ...]:
     chosen, further = (QUICK, QUICKLY) if settings.quick else (CHOSEN, FURTHER)
-    crowds = SIMULATED if settings.on == "digits" else (PEOPLE,)
+    crowds = SIMULATED if settings.on in UNVOTED else (PEOPLE,)
     told = TOLD[:3] if settings.quick else TOLD
     return (
         *(
@@ -103,7 +104,7 @@ EXPERIMENT = Experiment(
     parts,
     defaults=Settings(seeds=10, epochs=15),
     quick=Settings(seeds=2, epochs=10, quick=True),
-    data=("digits", "cifar10n", "labelme"),
+    data=(*UNVOTED, "cifar10n", "labelme"),
 )
 
 
