@@ -31,7 +31,7 @@ from voxpop.votes import Votes
 DATA = ROOT.parent / "shared" / "data"
 ENDS = (100, 200, 300, 400, 500)  # votes after each round
 SETS = (("digits", "believable"), ("labelme", "people"))
-SEEDS = 10
+SEEDS = 5
 EPOCHS = 15
 FOLDS = 3
 NETWORK: dict[str, Any] = {

@@ -20,7 +20,7 @@ from voxpop.votes import Votes
 
 DATA = ROOT.parent / "shared" / "data"
 EPOCHS, BATCH, LR, HIDDEN = 50, 64, 1e-3, 128
-SEEDS = 10
+SEEDS = 5
 SLACK = 0.005  # half a point: what seeds alone may move a mean
 Shares = Callable[[Trial, int], tuple[np.ndarray, float]]  # -> shares of the classes on new tasks, seconds
 

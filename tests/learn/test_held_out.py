@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 from torch import Tensor, nn
 
 import voxpop as vp
 from tests.crowds import crowd
-from tests.learn.crowds import data_of
+from tests.learn.crowds import data_of, features
 from voxpop.learn import held_out
 from voxpop.learn.data import Data
 from voxpop.learn.learner import Learner
@@ -110,6 +112,25 @@ def test_the_variant_is_what_the_votes_say_and_is_told_at_its_temperature() -> N
     assert choice.score == choice.foretold == max(each.foretold for each in alone if each is not None)
     assert choice.foretold >= choice.curve[choice.epochs - 1]
     assert f"volume of F {chosen.weight:g}" in choice.name
+
+
+def test_the_network_meets_the_votes_at_the_temperature_that_was_found(tmp_path: Path) -> None:
+    """In beliefs and forecasts alike, also after a file; what is explained adds up to the belief."""
+    c = crowd(3, N=80, M=6, K=3, per_task=3)
+    x = features(c, far=0.5)
+    learner = vp.CrowdLayer("linear", simplex=True, lr=0.3, epochs=15)
+    data = learner._data(x, c.votes, None)
+    learner._learn(data, *learner._by_held_out(data, {"": {}}))
+    assert learner.temperature_ > 1  # it knows the training tasks too well
+    log = learner.objective_.log_table().numpy()  # M,K,K as [worker, truth, label]
+    given = np.zeros((80, 3))
+    votes = c.votes
+    np.add.at(given, votes.task.numpy(), log[votes.worker.numpy(), :, votes.label.numpy()])
+    belief = softmax(np.log(learner.predict_proba(x)) + given, 1)
+    np.testing.assert_allclose(learner.consensus_.belief, belief, atol=1e-5)
+    np.testing.assert_allclose(learner.forecast(x, votes), belief, atol=1e-5)
+    learner.save(tmp_path / "m.vox")
+    np.testing.assert_allclose(vp.load(tmp_path / "m.vox").forecast(x, votes), belief, atol=1e-5)
 
 
 # -- which variants are tried ---------------------------------------------------------------------

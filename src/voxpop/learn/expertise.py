@@ -320,6 +320,10 @@ class Expert(Ascending):
     def _scores(self, x: Tensor, batch: Batch) -> Tensor:
         return Reliability.scores(batch, self.theta, self.topics_of(x))
 
+    def prior_of(self, x: Tensor) -> Tensor:
+        """As in the E-step, which made the belief."""
+        return self.logp(x)
+
     def combine(self, x: Tensor, batch: Batch) -> Tensor:
         """Eq. 12; p(u_j) does not depend on the truth and cancels."""
         return (self.prior_of(x) + self.evidence_of(x, batch)).softmax(1)

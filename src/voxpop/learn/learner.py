@@ -135,12 +135,18 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.axes_ = (data.votes.workers, data.votes.classes)
         self.classes_ = data.votes.classes.names.to_numpy()
         self.objective_ = objective.cpu().eval()
+        self._temper()
         self.model_ = objective.classifier().eval()
         self.history_ = [asdict(epoch) for epoch in history]
         self.choice_ = choice
         notes = (*notes, *self._notes(choice))
         self.consensus_ = conclude(self._called, objective, data, history, notes, plain(self))
         return self
+
+    def _temper(self) -> None:
+        """Tell the objective how sure its network may be; also after it was read from a file."""
+        for objective in self._objectives:
+            objective.temperature = self.temperature_
 
     @property
     def _called(self) -> str:

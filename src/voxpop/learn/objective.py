@@ -58,6 +58,7 @@ class Objective(nn.Module, ABC):
     refreshes = False  # whether ``refresh`` wants the predictions of all tasks before each epoch
     learns_from_all = False  # whether tasks without votes teach it anything
     class_weight: Tensor | None = None  # K: how much a task of each class weighs in the network's loss
+    temperature = 1.0  # at which held-out votes were likeliest: how sure the network is to be where it meets votes
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -137,11 +138,12 @@ class Objective(nn.Module, ABC):
     def combine(self, x: Tensor, batch: Batch) -> Tensor:
         """p(truth | x, votes), prediction and votes together: B,K."""
         said = segment_sum(self.given(x, batch), batch.offsets).float()  # B,K
-        return (self.logp(x) + said).softmax(1)
+        return (self.prior_of(x) + said).softmax(1)
 
     def prior_of(self, x: Tensor) -> Tensor:
         """The log of what the data alone say where they meet the votes (``combine``): B,K."""
-        return self.logp(x)
+        logp = self.logp(x)
+        return logp if self.temperature == 1 else (logp / self.temperature).log_softmax(1)
 
     def table(self) -> Tensor | None:
         """Confusion matrices M,K,K as [worker, truth, label], where there are any."""

@@ -110,6 +110,7 @@ def learner_again(header: Header, tensors: Tensors, find: FindMethod, model: Any
             "give the Module that was trained"
         ) from None
     learner.objective_ = objective.eval()
+    learner._temper()
     learner.model_ = objective.classifier().eval()
     return learner
 

@@ -169,6 +169,10 @@ class Intersection(Objective):
         """The data-crowds forecaster: h g / p, normalised."""
         return (self.logp(x) + self.aggregate(batch) - self.log_prior).softmax(1)
 
+    def prior_of(self, x: Tensor) -> Tensor:
+        """h as it is: the gain made it as sure as it is to be where it meets g."""
+        return self.logp(x)
+
     def log_table(self) -> Tensor | None:
         return self.crowd.detach().transpose(1, 2)
 
