@@ -93,8 +93,15 @@ class ActiveLab(Peer):
         from cleanlab.multiannotator import get_label_quality_multiannotator
 
         self.shares = self.out_of_sample(self.majority())
+        if self.alone:
+            return self.majority()
         found = get_label_quality_multiannotator(self.told, self.shares, verbose=False)
         return found["label_quality"]["consensus_label"].to_numpy().astype(int)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no task has two votes: then it refuses, and names its scores for one label a task instead."""
+        return bool(((~np.isnan(self.told)).sum(1) == 1).all())
 
     @property
     def told(self) -> np.ndarray:
@@ -113,11 +120,15 @@ class ActiveLab(Peer):
 
     def ask(self, k: int, left: Votes) -> pl.DataFrame:
         from cleanlab.multiannotator import get_active_learning_scores
+        from cleanlab.rank import get_label_quality_scores
 
         others = np.setdiff1d(np.arange(left.N), self.rows)
-        old, new = get_active_learning_scores(
-            self.told, self.shares, self.net.predict_proba(self.pool.x[others]) if len(others) else None
-        )
+        unseen = self.net.predict_proba(self.pool.x[others]) if len(others) else None
+        if self.alone:
+            old = get_label_quality_scores(self.label, self.shares)
+            new = get_active_learning_scores(pred_probs_unlabeled=unseen)[1]
+        else:
+            old, new = get_active_learning_scores(self.told, self.shares, unseen)
         score = np.full(left.N, np.inf)
         score[self.rows], score[others] = old, new
         free = free_pairs(left)
@@ -224,7 +235,8 @@ def run(quick: bool, kept: Path | None = None) -> Table:
             verdicts.append(
                 verdict(
                     needed < ENDS[-1],
-                    f"{on}, {crowd}: the classifier that {peer} reaches with {ENDS[-1]} votes takes ours {needed:.0f}",
+                    f"{on}, {crowd}: the classifier that {peer} reaches with {ENDS[-1]} votes takes ours "
+                    + (f"more than {ENDS[-1]}" if math.isnan(needed) else f"{needed:.0f}"),
                 )
             )
     return Table(
