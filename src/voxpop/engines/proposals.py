@@ -22,11 +22,12 @@ from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
 
 SHARPNESS = 0.8  # of the mean field's counts that the proposal keeps
+BLOCK = 1 << 22  # numbers that are drawn together, in float64
 
 
 @dataclass(frozen=True)
 class Draws:
-    tables: Tensor  # M,S,K,K as [worker, sample, label, truth]
+    tables: Tensor  # M,S,K,K as [worker, sample, label, truth]; a worker's draws of a label are side by side
     log_weight: Tensor  # M,S
 
 
@@ -41,15 +42,26 @@ def propose(prior: WorkerPrior, theta: Theta, samples: int, seed: int, limit: in
             + (f"set samples={fits}" if fits >= 10 else "use HierarchicalDawidSkene or consensus(votes)")
         )
     before, after = _rows(prior, posterior)  # M,R,C: independent Dirichlets
-    half = samples // 2
     rng = generator(seed, "proposals", device=posterior.device)
+    tables = torch.empty(M, K, samples, K, device=posterior.device)  # as [worker, label, sample, truth]
+    log_weight = torch.empty(M, samples, device=posterior.device)
+    for some in torch.split(torch.arange(M), max(1, BLOCK // (samples * K * K))):
+        part = slice(int(some[0]), int(some[-1]) + 1)
+        drawn, log_weight[part] = _around(before[part], after[part], samples, rng)
+        tables[part] = _tables(prior, drawn).transpose(1, 2)
+    return Draws(tables.transpose(1, 2), log_weight)
+
+
+def _around(before: Tensor, after: Tensor, samples: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Log rows of half from the prior and half from the widened posterior (m,S,R,C), and log p / q over S: m,S."""
+    half = samples // 2
     wide = before + SHARPNESS * (after - before)
-    log_rows = torch.cat([_draw(before, samples - half, rng), _draw(wide, half, rng)], 1)  # M,S,R,C
-    log_p = dirichlet.log_density(log_rows, before[:, None]).sum(-1)  # M,S
+    log_rows = torch.cat([_draw(before, samples - half, rng), _draw(wide, half, rng)], 1)
+    log_p = dirichlet.log_density(log_rows, before[:, None]).sum(-1)
     log_q = dirichlet.log_density(log_rows, wide[:, None]).sum(-1)
     share = torch.tensor([(samples - half) / samples, half / samples], dtype=torch.float64, device=log_p.device)
     mixture = torch.logaddexp(log_p + share[0].log(), log_q + share[1].log())
-    return Draws(_tables(prior, log_rows).contiguous(), (log_p - mixture - math.log(samples)).float())
+    return log_rows, (log_p - mixture - math.log(samples)).float()
 
 
 def _rows(prior: WorkerPrior, posterior: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ from voxpop.votes import Batch, Votes
 
 EXACT_UP_TO = 900  # votes of the busiest worker: above, 1 / binomial(r, r / 2) leaves the range of float64
 ACCURACY_DRAWS = 400  # of each worker's accuracy, for its interval
-MAX_DRAWS = 1 << 27  # numbers in all workers' draws: half a GiB
+MAX_DRAWS = 1 << 29  # numbers in all workers' draws: two GiB
 
 
 @dataclass(frozen=True)
