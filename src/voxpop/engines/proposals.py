@@ -45,8 +45,9 @@ def propose(prior: WorkerPrior, theta: Theta, samples: int, seed: int, limit: in
     rng = generator(seed, "proposals", device=posterior.device)
     tables = torch.empty(M, K, samples, K, device=posterior.device)  # as [worker, label, sample, truth]
     log_weight = torch.empty(M, samples, device=posterior.device)
-    for some in torch.split(torch.arange(M), max(1, BLOCK // (samples * K * K))):
-        part = slice(int(some[0]), int(some[-1]) + 1)
+    together = max(1, BLOCK // (samples * K * K))  # workers
+    for first in range(0, M, together):
+        part = slice(first, first + together)
         drawn, log_weight[part] = _around(before[part], after[part], samples, rng)
         tables[part] = _tables(prior, drawn).transpose(1, 2)
     return Draws(tables.transpose(1, 2), log_weight)
