@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 import voxpop as vp
+from benchmarks.learn_peers import matrix
 from benchmarks.page import ROOT, Table, lines_of, verdict
 from voxpop.bench.active import learner, measured, pool_of
 from voxpop.bench.experiment import Settings
@@ -52,10 +53,8 @@ class Peer:
     seed: int
 
     def learn(self, told: Votes) -> None:
-        votes = np.full((told.N, told.M), np.nan)
-        votes[told.task.numpy(), told.worker.numpy()] = told.label.numpy()
-        self.votes = votes
-        self.rows = np.flatnonzero((~np.isnan(votes)).any(1))
+        self.votes = matrix(told)
+        self.rows = np.flatnonzero((~np.isnan(self.votes)).any(1))
         self.label = self.consensus()
         self.net = self.trained(self.rows, self.label)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import nn
 
 import voxpop as vp
 from benchmarks.page import ROOT, Table, verdict
-from voxpop.bench.data import Data, load
+from voxpop.bench.data import load
 from voxpop.bench.results import Mean
 from voxpop.bench.trials import Trial, accuracy
 from voxpop.votes import Votes
@@ -72,15 +73,7 @@ def _verdicts(
 def trial_of(name: str, seed: int) -> Trial:
     """Features in rows; a simulated crowd votes where nobody has."""
     data = load(name, str(DATA), seed)
-    flat = Data(
-        data.name,
-        data.x.reshape(len(data.x), -1),
-        data.y,
-        data.x_test.reshape(len(data.x_test), -1),
-        data.y_test,
-        data.K,
-        data.votes,
-    )
+    flat = replace(data, x=data.x.reshape(len(data.x), -1), x_test=data.x_test.reshape(len(data.x_test), -1))
     if flat.votes is not None:
         return Trial(flat, flat.votes)
     return Trial.voted(flat, "believable", seed, votes_per_task=3)
@@ -142,7 +135,7 @@ def standardised(x: np.ndarray, x_test: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def matrix(votes: Votes) -> np.ndarray:
-    """N,M with NaN for no vote: what it takes."""
+    """N,M with NaN for no vote: what peers take."""
     told = np.full((votes.N, votes.M), np.nan)
     told[votes.task.numpy(), votes.worker.numpy()] = votes.label.numpy()
     return told

@@ -188,7 +188,6 @@ class Found:
 
 
 def _claims(chosen: tuple[int, ...], results: Results) -> list[Claim]:
-    """Between means over seeds; those that save votes with an interval."""
     last = str(chosen[-1])
 
     def ahead(method: str, other: str = RANDOM) -> dict[str, float]:

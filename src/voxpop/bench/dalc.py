@@ -318,9 +318,8 @@ def _saving(settings: Settings, case: str, method: str, seed: int) -> dict[str, 
     else:
         expert, _ = _learned(*_some(data, votes, (~new).nonzero()[:, 0]), settings, seed)
         each = (EXPERTS | ANY)[method]
-        _, how = chosen(
-            STRATEGIES["active worker" if method in EXPERTS else "random"], len(rows), left, "entropy", seed
-        )
+        strategy = STRATEGIES["active worker" if method in EXPERTS else "random"]
+        _, how = chosen(strategy, len(rows), left, "entropy", seed)
         names = on_tasks(left, rows).tasks.names
         asked = expert.ask(each * len(rows), X=data.x[rows.numpy()], tasks=names, at_once=each, **how)
         pairs = set(zip(asked["task"].to_list(), asked["worker"].to_list(), strict=True))

@@ -162,7 +162,6 @@ class BayesDGC(Learner):
     decay: float = option(
         0.0, at_least(0), "step sizes fall with (1 + passes) ** -decay; 0: constant, 0.5 to 1: Robbins-Monro"
     )
-
     ratio: bool = option(True, flag(), "the network counts over its own mean; false: as eq. 4 has it, see the docs")
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
