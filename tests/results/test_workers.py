@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 import torch
 from scipy import stats
 
 from tests.crowds import crowd
+from voxpop.errors import DataWarning
+from voxpop.methods.dawid_skene import DawidSkene
 from voxpop.results.workers import chance, information, intervals, worker_frame
 from voxpop.votes import Votes
 
@@ -93,3 +96,9 @@ def test_no_workers_at_all() -> None:
     votes = Votes.from_arrays([], [], [], tasks=["t"], workers=[], classes=["x", "y"])
     sure = torch.tensor([[0.5, 0.5]])
     assert worker_frame(votes, sure, sure, None, torch.zeros(4, 0)).height == 0
+
+
+def test_where_all_say_one_class_nobody_is_judged() -> None:
+    with pytest.warns(DataWarning, match="how good the workers are cannot be known"):
+        found = DawidSkene().infer(Votes.from_arrays(np.arange(60), np.arange(60) % 3, np.zeros(60, int)))
+    assert found.workers["better_than_chance"].to_list() == ["unclear"] * 3

@@ -82,7 +82,8 @@ def worker_frame(
     )
     if table is not None:
         frame = frame.with_columns(information=pl.Series(information(table, share).double().numpy()))
-    verdict = torch.where(low > luck, 1, torch.where(high < luck, -1, 0)).tolist()
+    worse = (high < luck) & (luck < 1)  # of one class every label is right, and tells nothing of who says it
+    verdict = torch.where(low > luck, 1, torch.where(worse, -1, 0)).tolist()
     words = {1: "yes", 0: "unclear", -1: "worse"}
     return frame.with_columns(
         chance=pl.Series(luck.numpy()), better_than_chance=pl.Series([words[v] for v in verdict], dtype=pl.String)
