@@ -70,7 +70,7 @@ def made(learner: Learner, data: Data | None = None) -> tuple[CrowdObjective, Te
         for weights in objective.parameters():
             weights.data += 0.3 * torch.randn(weights.shape, dtype=torch.float64)
     if isinstance(objective, Enclosed):
-        objective.passes.fill_(PASSES)  # the volume counts in full
+        objective.passes = float(PASSES)  # the volume counts in full
     assert isinstance(objective, CrowdObjective)
     return objective, data.rows.take(data.positions).double()
 
@@ -124,8 +124,17 @@ def each_vote(data: Data):
     return zip(data.votes.task.tolist(), data.votes.worker.tolist(), data.votes.label.tolist(), strict=True)
 
 
-def prior_term(objective: CrowdObjective, data: Data) -> float:
-    return float((objective.crowd.own.square().sum() * objective.pull / 2 / data.votes.V).detach())
+def test_what_is_a_workers_own_has_its_prior_in_the_optimiser() -> None:
+    """Weight decay adds decay times the weights to the slope: that of pull / 2 |own|^2, over all votes."""
+    data = small()
+    objective, _ = made(vp.CrowdLayer(pull=0.7))
+    prior = objective.pull / 2 * objective.crowd.own.square().sum() / data.votes.V
+    (slope,) = torch.autograd.grad(prior, objective.crowd.own)
+    groups = objective.groups(0.01)
+    decay = {id(weights): group.get("weight_decay", 0.0) for group in groups for weights in group["params"]}
+    assert torch.allclose(slope, decay.pop(id(objective.crowd.own)) * objective.crowd.own)
+    assert set(decay.values()) == {0.0}
+    assert sum(len(group["params"]) for group in groups) == len(list(objective.parameters()))
 
 
 def test_ccem_is_the_mixture_of_rows_of_confusion_matrices() -> None:
@@ -133,7 +142,7 @@ def test_ccem_is_the_mixture_of_rows_of_confusion_matrices() -> None:
     objective, x = made(METHODS["CCEM"])
     p, table = np.exp(log_p(objective, x)), objective.table().numpy()
     expected = -np.mean([np.log(sum(p[n, k] * table[m, k, y] for k in range(3))) for n, m, y in each_vote(data)])
-    assert float(loss_of(objective, x).detach()) == pytest.approx(expected + prior_term(objective, data))
+    assert float(loss_of(objective, x).detach()) == pytest.approx(expected)
     assert np.allclose(table.sum(2), 1)
 
 
@@ -146,11 +155,11 @@ def test_crowd_layer_is_a_softmax_of_a_map_of_the_prediction(kind: str) -> None:
 
     def map_of(m: int, p: np.ndarray) -> np.ndarray:
         if kind == "MW":
-            return (common + own[m]).T @ p
+            return (common[:, 0] + own[:, m]) @ p
         return (common + own[m, :3]) * p + (own[m, 3:] if kind == "VW+B" else 0)
 
     expected = -np.mean([np.log(softmax(map_of(m, p[n]))[y]) for n, m, y in each_vote(data)])
-    assert float(loss_of(objective, x).detach()) == pytest.approx(expected + prior_term(objective, data))
+    assert float(loss_of(objective, x).detach()) == pytest.approx(expected)
     for m in range(5):
         for k in range(3):
             assert np.allclose(objective.table()[m, k], softmax(map_of(m, np.eye(3)[k])))
@@ -217,7 +226,7 @@ def test_where_the_matrices_rest_is_deep_mfs_update(learner: Learner, more: floa
     channel = Confusion(more * torch.eye(3, dtype=torch.float64).expand(5, 3, 3))
     theta = channel.update(channel.stats(data.votes.whole, objective.logp(x).exp().detach().float()), None)
     objective.crowd.common.data.zero_()
-    objective.crowd.own.data.copy_(theta["log"].transpose(1, 2))
+    objective.crowd.own.data.copy_(theta["log"].transpose(0, 1))
     loss_of(objective, x, data).backward()
     assert float(objective.crowd.own.grad.abs().max()) < 1e-6
 
@@ -272,7 +281,7 @@ def test_union_net_is_one_distribution_over_workers_and_labels() -> None:
     union = (who / who.sum(0))[:, :, None] * table  # M,K,L: T[k, (m, l)]
     assert np.allclose(union.sum((0, 2)), 1)
     expected = -np.mean([np.log((p[i] * union[m, :, y]).sum() / n[m] * data.votes.V) for i, m, y in each_vote(data)])
-    assert float(loss_of(objective, x).detach()) == pytest.approx(expected + prior_term(objective, data))
+    assert float(loss_of(objective, x).detach()) == pytest.approx(expected)
     said = [np.log((p[i] * union[m, :, y]).sum() / (p[i] @ union[m]).sum()) for i, m, y in each_vote(data)]
     assert np.allclose(objective.foretell(x, data.votes.whole).detach(), said)
 
@@ -283,7 +292,7 @@ def test_conal_mixes_common_and_own_noise() -> None:
     assert isinstance(objective, TwoLayers)
     v = objective.item(objective.parts.body(x)).detach().numpy()
     u = objective.person.detach().numpy()
-    own, shared = objective.crowd.log().exp().detach().numpy(), objective.shared.softmax(1).detach().numpy()
+    own, shared = objective.crowd.log().exp().detach().numpy(), objective.shared.softmax(0)[:, 0].t().detach().numpy()
     given = objective.given(x, data.votes.whole).exp().detach().numpy()
     for vote, (i, m, y) in enumerate(each_vote(data)):
         w = 1 / (1 + np.exp(-(v[i] / np.linalg.norm(v[i])) @ (u[m] / np.linalg.norm(u[m]))))
@@ -298,7 +307,7 @@ def test_annot_mix_mixes_rows_workers_and_labels() -> None:
     partner, share = rng.integers(data.votes.V, size=12), rng.random(12)
     found = objective.mixed(x, data.votes.whole, torch.from_numpy(partner), torch.from_numpy(share))
     votes = list(each_vote(data))
-    weights = (objective.crowd.common + objective.crowd.own).detach().numpy()
+    weights = objective.crowd.made(objective.crowd.own).detach().numpy().transpose(1, 2, 0)  # M,K,K
     losses = []
     for i, m, y in votes:
         j, m2, y2 = votes[partner[i]]
@@ -306,7 +315,7 @@ def test_annot_mix_mixes_rows_workers_and_labels() -> None:
         p = np.exp(log_p(objective, (t * x[i] + (1 - t) * x[j])[None]))[0]
         said = p @ softmax(t * weights[m] + (1 - t) * weights[m2])
         losses.append(-t * np.log(said[y]) - (1 - t) * np.log(said[y2]))
-    assert float(found.detach()) == pytest.approx(np.mean(losses) + prior_term(objective, data))
+    assert float(found.detach()) == pytest.approx(np.mean(losses))
 
 
 def test_without_mixing_annot_mix_is_ccem() -> None:
@@ -329,8 +338,7 @@ def test_doctor_net_is_the_weighted_average_of_heads() -> None:
 def test_doctor_nets_body_and_heads_learn_from_each_workers_labels_alone() -> None:
     data = small()
     objective, x = made(METHODS["DoctorNet"])
-    prior = objective.pull / 2 * objective.crowd.own.square().sum() / data.votes.V
-    alone = prior - objective.foretell(x, data.votes.whole).mean()
+    alone = -objective.foretell(x, data.votes.whole).mean()
     weights = [objective.crowd.own, *objective.network.parameters()]
     found = torch.autograd.grad(loss_of(objective, x), weights)
     for a, b in zip(found, torch.autograd.grad(alone, weights), strict=True):

@@ -11,39 +11,47 @@ from torch import Tensor, nn
 from voxpop.channels.base import belief_counts, require_table
 from voxpop.engines.starts import shares
 from voxpop.learn.data import Data
+from voxpop.learn.fused import foretold, picked
 from voxpop.learn.objective import Objective, Parcel, per_task
-from voxpop.numerics.simplex import log_rows, normalise
+from voxpop.numerics.simplex import normalise
 from voxpop.votes import Batch
 
 MATRIX = "a confusion matrix per worker"
 
 
 class CrowdWeights(nn.Module, ABC):
-    """Free weights K,K of each worker as [truth, label], of which the softmax along the labels is p(label | truth).
+    """Free weights of each worker, [label, worker, truth], of which the softmax over the labels is p(label | truth).
 
     They are the crowd's, shared, plus each worker's own: so those with few votes stay near the crowd.
     """
 
+    own: nn.Parameter
+
+    @property
     @abstractmethod
-    def of(self, worker: Tensor) -> Tensor:
-        """The free weights of some workers: U,K,K."""
+    def workers(self) -> int:
+        """M."""
 
     @abstractmethod
-    def apart(self, worker: Tensor) -> Tensor:
-        """The squared length of what is some workers' own: U."""
+    def own_of(self, who: Tensor) -> Tensor:
+        """What is these workers' own."""
 
     @abstractmethod
-    def all(self) -> Tensor:
-        """The free weights of all workers: M,K,K."""
+    def made(self, own: Tensor) -> Tensor:
+        """The free weights of workers, from what is their own: K,U,K."""
+
+    def of(self, who: Tensor) -> Tensor:
+        """The free weights of some workers (in order, each once): K,U,K."""
+        return self.made(self.own if len(who) == self.workers else self.own_of(who))
 
     def given(self, batch: Batch) -> Tensor:
-        """log p(label | truth) of each vote: V,K. Only the workers of the batch are looked at, each once."""
+        """log p(label | truth) of each vote: V,K."""
         who, place = batch.by_whom
-        return log_rows(self.of(who))[place, :, batch.label.long()]
+        return picked(self.of(who), place, batch)
 
     def log(self) -> Tensor:
         """log A: M,K,K as [worker, truth, label]."""
-        return self.all().log_softmax(2)
+        return self.made(self.own).log_softmax(0).permute(1, 2, 0)
 
 
 class Confusions(CrowdWeights):
@@ -51,8 +59,8 @@ class Confusions(CrowdWeights):
 
     def __init__(self, common: Tensor, own: Tensor) -> None:
         super().__init__()
-        self.common = nn.Parameter(common)  # K,K as [truth, label]
-        self.own = nn.Parameter(own)  # M,K,K as [worker, truth, label]
+        self.common = nn.Parameter(common)  # K,1,K as [label, all, truth]
+        self.own = nn.Parameter(own)  # K,M,K as [label, worker, truth]
 
     @classmethod
     def counted(cls, data: Data, pseudo: float) -> Confusions:
@@ -65,21 +73,18 @@ class Confusions(CrowdWeights):
         counts = belief_counts(data.batch, shares(data.votes, data.gold)[data.positions]).transpose(1, 2)  # M,K,K
         crowd = normalise(counts.sum(0) + pseudo * (torch.eye(K) + 1 / K))  # K,K as [truth, label]
         each = normalise(counts + pseudo * crowd)  # M,K,K as [worker, truth, label]
-        return cls(crowd.log().float(), (each.log() - crowd.log()).float().contiguous())
+        own = (each.log() - crowd.log()).permute(2, 0, 1).float().contiguous()
+        return cls(crowd.log().t()[:, None].float().contiguous(), own)
 
-    def of(self, worker: Tensor) -> Tensor:
-        return self.common + self.own[worker.long()]
+    @property
+    def workers(self) -> int:
+        return self.own.shape[1]
 
-    def apart(self, worker: Tensor) -> Tensor:
-        return self.own[worker.long()].square().sum((1, 2))
+    def own_of(self, who: Tensor) -> Tensor:
+        return self.own.index_select(1, who)
 
-    def all(self) -> Tensor:
-        return self.common + self.own
-
-
-def foretold(logp: Tensor, given: Tensor, batch: Batch) -> Tensor:
-    """log sum_k p(k | x) p(label | k) of each vote, from log p(k | x) (B,K) and log p(label | k) (V,K): V."""
-    return torch.logsumexp(logp[batch.task.long()] + given, 1)
+    def made(self, own: Tensor) -> Tensor:
+        return self.common + own
 
 
 def certain(logp: Tensor, gold: Tensor | None) -> Tensor:
@@ -119,6 +124,8 @@ class CrowdObjective(Objective):
 
     crowd: nn.Module
     crowd_lr = 1e-2
+    pull = 0.0  # 1 / variance of a Gaussian prior on ``own``: what the optimiser calls weight decay
+    votes = 1  # V
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
         logp = self.logp(x)  # B,K
@@ -145,11 +152,23 @@ class CrowdObjective(Objective):
         """What learns at the crowd's rate."""
         return list(self.crowd.parameters())
 
+    @property
+    def own(self) -> nn.Parameter:
+        """What is each worker's own."""
+        own = self.crowd.own
+        assert isinstance(own, nn.Parameter)
+        return own
+
     def groups(self, lr: float) -> list[dict[str, Any]]:
-        crowd = self.learned_by_crowd()
-        apart = {id(weights) for weights in crowd}
+        """The network, the crowd, and what is a worker's own: with its prior, pull / 2 |own|^2 over all votes."""
+        crowd = [weights for weights in self.learned_by_crowd() if weights is not self.own]
+        apart = {id(weights) for weights in (*crowd, self.own)}
         rest = [weights for weights in self.parameters() if id(weights) not in apart]
-        return [{"params": rest, "lr": lr}, {"params": crowd, "lr": self.crowd_lr, "weight_decay": 0.0}]
+        return [
+            {"params": rest, "lr": lr},
+            {"params": crowd, "lr": self.crowd_lr, "weight_decay": 0.0},
+            {"params": [self.own], "lr": self.crowd_lr, "weight_decay": self.pull / max(self.votes, 1)},
+        ]
 
 
 class Mixture(CrowdObjective):
@@ -159,17 +178,8 @@ class Mixture(CrowdObjective):
 
     def __init__(self, network: nn.Module, crowd: CrowdWeights, data: Data, *, crowd_lr: float, pull: float) -> None:
         super().__init__(network)
-        self.crowd, self.crowd_lr, self.pull = crowd, crowd_lr, pull
+        self.crowd, self.crowd_lr, self.pull, self.votes = crowd, crowd_lr, pull, data.batch.V
         self.workers = OverWorkers(data)
-        self.share = self.workers.active / max(data.batch.V, 1)  # workers per vote
-
-    def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
-        return super().of(logp, x, batch) + self.pulled(batch)
-
-    def pulled(self, batch: Batch) -> Tensor:
-        """A Gaussian prior on what is a worker's own, per vote: the sum over workers of pull / 2 |own|^2, over V."""
-        who, place = batch.by_whom
-        return self.pull / 2 * self.share * self.workers.mean(self.crowd.apart(who)[place], batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         return self.crowd.given(batch)

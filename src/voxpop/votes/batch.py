@@ -104,7 +104,12 @@ class Batch:
 
     @cached_property
     def by_whom(self) -> tuple[Tensor, Tensor]:
-        """The workers who vote here, each once (U), and which of them cast each vote (V)."""
+        """Workers, each once and in order (U), with all who vote here; and which of them cast each vote (V).
+
+        Where there are fewer workers than votes they are all of them: finding out who does not vote would cost more.
+        """
+        if self.M <= self.V:
+            return torch.arange(self.M, device=self.device), self.worker.long()
         who, place = torch.unique(self.worker, return_inverse=True)
         return who.long(), place
 

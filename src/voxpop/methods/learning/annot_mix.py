@@ -17,7 +17,6 @@ from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective, Parcel
 from voxpop.methods.learning.descent import Descent
-from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, option
 from voxpop.votes import Batch
 
@@ -50,11 +49,12 @@ class Mixed(Mixture):
         other = partner[task]  # V: the vote that each vote is mixed with
         who, place = batch.by_whom
         weights = self.crowd.of(who)
-        table = log_rows(torch.lerp(weights[place[other]], weights[place], t[:, None, None]))  # V,K,K
-        said = torch.logsumexp(logp[:, :, None] + table, 1)  # V,K: log p(label) of the mixed worker
+        theirs, ours = weights.index_select(1, place[other]), weights.index_select(1, place)
+        table = torch.lerp(theirs, ours, t[:, None]).softmax(0)  # K,V,K: of the mixed worker
+        said = (table * logp.exp()).sum(2).log().t()  # V,K: log p(label)
         labels = torch.stack([batch.label, batch.label[other]], 1).long()
         ours, theirs = said.gather(1, labels).unbind(1)
-        return self.per_vote(-(t * ours + (1 - t) * theirs), batch) + self.pulled(batch)
+        return self.per_vote(-(t * ours + (1 - t) * theirs), batch)
 
 
 @dataclass(repr=False, eq=False)

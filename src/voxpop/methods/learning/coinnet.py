@@ -15,14 +15,14 @@ import polars as pl
 import torch
 from torch import Tensor, nn
 
-from voxpop.learn.crowd import Confusions, foretold
+from voxpop.learn.crowd import Confusions
 from voxpop.learn.data import Data
+from voxpop.learn.fused import foretold, through
 from voxpop.learn.learner import Learner, Variants
 from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Descent
-from voxpop.methods.learning.geo_crowdnet import Enclosed, spread, volume
-from voxpop.numerics.simplex import log_rows
+from voxpop.methods.learning.geo_crowdnet import Enclosed, spread
 from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
 
@@ -56,13 +56,14 @@ def _cost(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, powe
 
 def _descended(a: Tensor, p: Tensor, length: Tensor, batch: Batch, price: float, power: float) -> Tensor:
     rest = 1 - p
-    task = batch.task.long()
+    twice, square = 2 * rest, 4 * rest.square()
     for _ in range(ROUNDS):
-        slope = price * power / 2 * (norm(a, length, batch) + ZETA) ** (power / 2 - 1)  # B
-        steep = 2 * slope[task] * length  # V
+        slope = price * power * (norm(a, length, batch) + ZETA).pow_(power / 2 - 1)  # B: twice the tangent's
+        steep = slope.index_select(0, batch.task).mul_(length)  # V
         # the root of - rest / (p + a rest) + steep a
-        a = 2 * rest / (steep * p + (steep.square() * p.square() + 4 * rest.square() * steep).sqrt())
-        a = torch.where(rest > 0, a.clamp_max(1), 0.0)
+        near = steep * p
+        a = twice / (square.mul(steep).addcmul_(near, near).sqrt_().add_(near))
+        a = torch.where(rest > 0, a.clamp_max_(1), 0.0)
     return a
 
 
@@ -91,16 +92,15 @@ class Outliers(Enclosed):
         with torch.no_grad():
             a = self._odd(p, length, batch)
         price = self.price * (norm(a, length, batch) + ZETA) ** (self.power / 2)  # B
-        loss = self.per_vote(-torch.log(p + a * (1 - p)), batch) + per_task(price, batch) + self.pulled(batch)
+        loss = self.per_vote(-torch.log(p + a * (1 - p)), batch) + per_task(price, batch)
         if self.volume == 0:
             return loss
-        return loss - self.volume * self.coming_in(batch) * volume(spread(logp))
+        return loss - self.volume * self.coming_in(batch) * spread(logp)
 
     def _labels(self, logp: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The chance of each vote's label, and |1_label - p|^2 with all labels' chances p = A f: V each."""
-        f = logp.exp()[batch.task.long()]  # V,K
         who, place = batch.by_whom
-        p = (f[:, :, None] * log_rows(self.crowd.of(who)).exp()[place]).sum(1)  # V,K
+        p = through(logp.exp(), self.crowd.of(who).softmax(0), place, batch)  # V,K
         mine = p.gather(1, batch.label.long()[:, None])[:, 0]
         return mine, (1 - 2 * mine + p.square().sum(1)).clamp_min(0)
 

@@ -18,7 +18,6 @@ from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective
 from voxpop.learn.parts import parts_of
 from voxpop.methods.learning.descent import Descent
-from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, option, whole
 from voxpop.votes import Batch
 
@@ -32,7 +31,7 @@ class TwoLayers(Mixture):
         super().__init__(network, crowd, data, **common)
         self.apart = apart
         self.parts = parts_of(network, data.votes.K)
-        self.shared = nn.Parameter(crowd.common.detach().clone())  # K,K as [truth, label]
+        self.shared = nn.Parameter(crowd.common.detach().clone())  # K,1,K as [label, all, truth]
         self.item = nn.Linear(self.parts.width, size)
         self.person = nn.Parameter(torch.randn(data.votes.M, size))  # M,S
         self._last: tuple[Tensor, Tensor] | None = None  # the rows that were asked about last, and their features
@@ -55,12 +54,12 @@ class TwoLayers(Mixture):
         if self.apart == 0:
             return loss
         who, place = batch.by_whom
-        between = log_rows(self.crowd.of(who)).exp() - self.shared.softmax(1)  # U,K,K
-        return loss - self.apart * self.workers.mean(between.flatten(1).norm(dim=1)[place], batch)
+        between = self.crowd.of(who).softmax(0) - self.shared.softmax(0)  # K,U,K
+        return loss - self.apart * self.workers.mean(between.square().sum((0, 2)).sqrt()[place], batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         logits = self._common(x, batch)  # V
-        shared = self.shared.log_softmax(1)[:, batch.label.long()].t()  # V,K
+        shared = self.shared.log_softmax(0)[batch.label.long(), 0]  # V,K
         own = self.crowd.given(batch)
         return torch.logaddexp(F.logsigmoid(logits)[:, None] + shared, F.logsigmoid(-logits)[:, None] + own)
 
@@ -78,7 +77,7 @@ class TwoLayers(Mixture):
 
     def table(self) -> Tensor | None:
         """With as much common noise as the middle of all: w = 1/2."""
-        return (self.crowd.log().exp() + self.shared.softmax(1)).detach() / 2
+        return (self.crowd.log().exp() + self.shared.softmax(0)[:, 0].t()).detach() / 2
 
 
 @dataclass(repr=False, eq=False)

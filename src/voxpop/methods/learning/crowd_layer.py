@@ -11,11 +11,13 @@ import math
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from voxpop.errors import BadOption
 from voxpop.learn.crowd import CrowdWeights, Mixture
 from voxpop.learn.data import Data
+from voxpop.learn.fused import through
 from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Descent
 from voxpop.options import flag, one_of, option
@@ -30,35 +32,33 @@ class Scales(CrowdWeights):
         self.common = nn.Parameter(common)  # K
         self.own = nn.Parameter(torch.zeros(workers, (2 if bias else 1) * common.numel()))  # M,K or M,2K
 
-    def of(self, worker: Tensor) -> Tensor:
-        return self._maps(self.own[worker.long()])
+    @property
+    def workers(self) -> int:
+        return len(self.own)
 
-    def _maps(self, own: Tensor) -> Tensor:
+    def own_of(self, who: Tensor) -> Tensor:
+        return self.own.index_select(0, who)
+
+    def made(self, own: Tensor) -> Tensor:
         K = self.common.numel()
-        maps = torch.diag_embed(self.common + own[:, :K])  # V,K,K
-        return maps if own.shape[1] == K else maps + own[:, None, K:]
-
-    def apart(self, worker: Tensor) -> Tensor:
-        return self.own[worker.long()].square().sum(1)  # V
-
-    def all(self) -> Tensor:
-        return self._maps(self.own)
+        maps = torch.diag_embed(self.common + own[:, :K]).transpose(0, 1)  # K,U,K
+        return maps if own.shape[1] == K else maps + own[:, K:].t()[:, :, None]
 
 
 class Layer(Mixture):
     """p(label | x) = softmax(W p), with p the network's softmax: its table is softmax(W e_k)."""
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
-        return self.per_vote(-self._labels(logp, batch), batch) + self.pulled(batch)
+        return self.per_vote(self._errors(logp, batch), batch)
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
-        return self._labels(self.logp(x), batch)
+        return -self._errors(self.logp(x), batch)
 
-    def _labels(self, logp: Tensor, batch: Batch) -> Tensor:
-        p = logp.exp()[batch.task.long()]  # V,K
+    def _errors(self, logp: Tensor, batch: Batch) -> Tensor:
+        """-log p(label | x) of each vote: V."""
         who, place = batch.by_whom
-        said = (p[:, :, None] * self.crowd.of(who)[place]).sum(1)  # V,K
-        return said.gather(1, batch.label.long()[:, None])[:, 0] - said.logsumexp(1)  # V
+        said = through(logp.exp(), self.crowd.of(who), place, batch)  # V,K
+        return F.cross_entropy(said, batch.label.long(), reduction="none")
 
 
 class Bound(Mixture):
@@ -66,7 +66,7 @@ class Bound(Mixture):
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
         expected = (logp.exp()[batch.task.long()] * self.given(x, batch)).sum(1)  # V
-        return self.per_vote(-expected, batch) + self.pulled(batch)
+        return self.per_vote(-expected, batch)
 
 
 @dataclass(repr=False, eq=False)
@@ -87,6 +87,6 @@ class CrowdLayer(Descent):
         start = self.confusions(data)
         if self.kind == "MW":
             return start
-        right = start.common.detach().log_softmax(1).diagonal().exp()  # K: the crowd's accuracy in each class
+        right = start.common.detach()[:, 0].softmax(0).diagonal()  # K: the crowd's accuracy in each class
         scale = torch.where(right < 1, right.logit() + math.log(max(data.votes.K - 1, 1)), 0.0)
         return Scales(scale, data.votes.M, bias=self.kind == "VW+B")

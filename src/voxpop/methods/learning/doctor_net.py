@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from voxpop.channels.base import belief_counts, require_table
-from voxpop.learn.crowd import MATRIX, CrowdObjective, OverWorkers, certain
+from voxpop.learn.crowd import MATRIX, CrowdObjective, certain
 from voxpop.learn.data import Data
 from voxpop.learn.loop import predictions
 from voxpop.learn.objective import Objective, Parcel, own_rows
@@ -69,9 +69,7 @@ class Doctors(CrowdObjective):
         M, K = data.votes.M, data.votes.K
         require_table(M, K, MATRIX)
         self.parts = parts_of(network, K)
-        self.crowd, self.crowd_lr, self.pull = Heads(M, K, self.parts.width), crowd_lr, pull
-        self.workers = OverWorkers(data)
-        self.share = self.workers.active / max(data.batch.V, 1)  # workers per vote
+        self.crowd, self.crowd_lr, self.pull, self.votes = Heads(M, K, self.parts.width), crowd_lr, pull, data.batch.V
         self.register_buffer("counts", torch.zeros(M, K, K))  # as [worker, label, truth], by the trained classifier
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
@@ -91,9 +89,7 @@ class Doctors(CrowdObjective):
             log = self.crowd.log(logits, features, own)  # B,U,K
         say = self.crowd.say[who].log_softmax(0)
         average = torch.logsumexp(log + say[:, None], 1)  # B,K: of the batch's workers
-        apart = self.workers.mean(own.square().sum((1, 2))[place], batch)
-        pulled = self.pull / 2 * self.share * apart  # a Gaussian prior on what is a worker's own, per vote
-        return self.per_vote(-said, batch) + pulled + self.per_vote(-average.flatten()[batch.cell], batch)
+        return self.per_vote(-said, batch) + self.per_vote(-average.flatten()[batch.cell], batch)
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         """By each worker's own head: V."""

@@ -3,6 +3,7 @@ identifiability, and regularization" (paper 003): GeoCrowdNet (F) and (W)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +12,15 @@ from torch import Tensor, nn
 
 from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
+from voxpop.learn.fused import volume
 from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Descent, weights_to_try
-from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, one_of, option, optional
 from voxpop.votes import Batch
 
 STABLE = 1e-3  # of the identity, added where a determinant is taken
 PASSES = 5  # over the data, in which the volume comes in
-
-
-def volume(gram: Tensor) -> Tensor:
-    """log det of a mean of outer products (K,K), where it may be of lower rank."""
-    return torch.logdet(gram + STABLE * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
 
 
 class Enclosed(Mixture):
@@ -34,23 +30,27 @@ class Enclosed(Mixture):
     no names: it would part the classes, any from any, before the votes have said which is which.
     """
 
-    passes: Tensor
-
     def __init__(self, network: nn.Module, crowd: Confusions, data: Data, **common: Any) -> None:
         super().__init__(network, crowd, data, **common)
-        self.register_buffer("passes", torch.zeros(()))  # over the data, so far
+        self.passes = 0.0  # over the data, so far
 
-    def coming_in(self, batch: Batch) -> Tensor:
+    def coming_in(self, batch: Batch) -> float:
         """How much of the volume's weight counts by now, from 0 to 1; a batch that is trained on brings it nearer."""
         if self.training:
             self.passes += batch.B / max(batch.total_tasks, 1)
-        return self.passes.clamp_max(PASSES) / PASSES
+        return min(self.passes, PASSES) / PASSES
+
+    def state(self) -> dict[str, Tensor]:
+        return {**super().state(), "passes": torch.tensor(self.passes, dtype=torch.float64)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        super().restore({name: t for name, t in state.items() if name != "passes"})
+        self.passes = float(state["passes"])
 
 
 def spread(logp: Tensor) -> Tensor:
-    """F F' / B, with F the predictions of the batch: K,K."""
-    f = logp.exp()
-    return f.t() @ f / max(len(f), 1)
+    """log det (F F' / B), with F the predictions of the batch, which may be of lower rank."""
+    return volume(logp.exp() / math.sqrt(max(len(logp), 1)), STABLE)
 
 
 class Volume(Enclosed):
@@ -66,17 +66,16 @@ class Volume(Enclosed):
         loss = super().of(logp, x, batch)
         if self.weight == 0:
             return loss
-        gram = spread(logp) if self.regularize == "F" else self._w(batch)
-        return loss - self.weight * self.coming_in(batch) * volume(gram)
+        wide = spread(logp) if self.regularize == "F" else self._w(batch)
+        return loss - self.weight * self.coming_in(batch) * wide
 
     def _w(self, batch: Batch) -> Tensor:
-        """W' W / M, with W the workers' matrices over each other, from the workers of the batch: K,K."""
+        """log det (W' W / M), with W the workers' matrices over each other, from the workers of the batch."""
         who, place = batch.by_whom
         share = self.workers.share(batch)
-        share = torch.zeros_like(share[: len(who)]).index_add_(0, place, share)  # U
-        a = log_rows(self.crowd.of(who)).exp() * share.sqrt()[:, None, None]  # U,K,K
-        side = a.transpose(0, 1).flatten(1)  # K,UK
-        return side @ side.t()
+        share = share.new_zeros(len(who)).index_add_(0, place, share)  # U
+        side = (self.crowd.of(who).softmax(0) * share.sqrt()[:, None]).flatten(0, 1)  # KU,K as [label worker, truth]
+        return volume(side, STABLE)
 
 
 @dataclass(repr=False, eq=False)

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from voxpop.learn.crowd import Confusions, Mixture, foretold
+from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
+from voxpop.learn.fused import foretold, picked
 from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective, per_task
 from voxpop.learn.parts import parts_of
 from voxpop.methods.learning.descent import Descent, weights_to_try
-from voxpop.numerics.simplex import log_rows
 from voxpop.options import at_least, flag, option, optional, whole
 from voxpop.votes import Batch
 
@@ -42,8 +42,8 @@ class ByItem(nn.Module):
         return made.view(len(made), -1, self.classes, self.classes)
 
     def moves(self, made: Tensor, batch: Batch) -> Tensor:
-        """What they add to the weights of each vote's worker: V,K,K."""
-        return torch.einsum("vr,vrkl->vkl", self.moved[batch.worker.long()], made[batch.task.long()])
+        """What they add to the weights of each vote's worker: K,V,K."""
+        return torch.einsum("vr,vrkl->lvk", self.moved[batch.worker.long()], made[batch.task.long()])
 
 
 class Traced(Mixture):
@@ -59,38 +59,38 @@ class Traced(Mixture):
 
     def of(self, logp: Tensor, x: Tensor, batch: Batch) -> Tensor:
         made = self._made(x)
-        log, place = self._log(made, batch)
-        given = log[place, :, batch.label.long()]  # V,K
+        weights, place = self._weights(made, batch)
+        given = picked(weights, place, batch)  # V,K
         if self.log:
             fitted = (logp.exp()[batch.task.long()] * given).sum(1)  # V; paper 001, eq. 34
         else:
             fitted = foretold(logp, given, batch)
-        loss = self.per_vote(-fitted, batch) + self.pulled(batch) + self.weight * self._trace(log, place, batch)
+        loss = self.per_vote(-fitted, batch) + self.weight * self._trace(weights, place, batch)
         if made is None:
             return loss
         # an item has the prior that a worker has, or its features would explain its votes without any truth
         return loss + per_task(self.pull / 2 * made.square().sum((1, 2, 3)), batch)
 
-    def _trace(self, log: Tensor, place: Tensor, batch: Batch) -> Tensor:
-        right = log.diagonal(dim1=1, dim2=2)  # U,K: log A[k, k]
+    def _trace(self, weights: Tensor, place: Tensor, batch: Batch) -> Tensor:
+        right = weights.softmax(0).diagonal(dim1=0, dim2=2)  # U,K: A[k, k]
         if self.log:  # paper 001, eq. 35: weight is 1 - alpha_kk, in votes
-            return self.share * self.workers.mean(right.sum(1)[place], batch)
-        return self.workers.mean(right.exp().sum(1)[place], batch)
+            return self.workers.active / max(self.votes, 1) * self.workers.mean(right.log().sum(1)[place], batch)
+        return self.workers.mean(right.sum(1)[place], batch)
 
     def _made(self, x: Tensor) -> Tensor | None:
         return None if self.by_item is None else self.by_item(self.parts.body(x))
 
-    def _log(self, made: Tensor | None, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Some log A, U,K,K as [truth, label], and which of them is each vote's: V."""
+    def _weights(self, made: Tensor | None, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Some free weights, K,U,K, and which of them are each vote's: V."""
         who, place = batch.by_whom
         weights = self.crowd.of(who)
         if made is None or self.by_item is None:
-            return log_rows(weights), place
-        return log_rows(weights[place] + self.by_item.moves(made, batch)), torch.arange(batch.V, device=batch.device)
+            return weights, place
+        moved = weights.index_select(1, place) + self.by_item.moves(made, batch)
+        return moved, torch.arange(batch.V, device=batch.device)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
-        log, place = self._log(self._made(x), batch)
-        return log[place, :, batch.label.long()]
+        return picked(*self._weights(self._made(x), batch), batch)
 
     def log_table(self) -> Tensor | None:
         return super().log_table() if self.by_item is None else None

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from voxpop.learn.crowd import Confusions, Mixture, foretold
+from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
+from voxpop.learn.fused import foretold
 from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Descent
 from voxpop.votes import Batch
@@ -32,7 +33,7 @@ class Union(Mixture):
         s = self.voting[batch.worker.long()]  # V,K
         z = torch.logsumexp(s, 0) - math.log(max(batch.V, 1))  # K: log Z
         union = s - z + self.crowd.given(batch)  # V,K: log T of each vote, less log n
-        return self.per_vote(-foretold(logp, union, batch), batch) + self.pulled(batch)
+        return self.per_vote(-foretold(logp, union, batch), batch)
 
     def foretell(self, x: Tensor, batch: Batch) -> Tensor:
         """The label, given who votes: p(truth | x) is weighed by p(worker | truth) first."""
