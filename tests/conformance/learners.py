@@ -56,8 +56,9 @@ class Subject:
 
     @property
     def exact(self) -> Learner:
-        """Without any draw: one batch, and a network that begins at zero."""
-        return self.make(model=Zero(), batch_size=10_000)
+        """Without any draw: one batch, a network that begins at zero, no halves."""
+        halves = {"cross_fit": False} if hasattr(self.kind, "cross_fit") else {}
+        return self.make(model=Zero(), batch_size=10_000, **halves)
 
     def __str__(self) -> str:
         return self.name

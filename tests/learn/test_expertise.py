@@ -137,7 +137,7 @@ def test_the_belief_is_eq_12_by_enumeration(K: int) -> None:
     made = expert(of, K)
     x, batch = of.rows.take(of.positions), of.votes.whole
     with asking(made):
-        belief = made.combine(x, batch).numpy()
+        belief = made.combine(x, batch, made.prior_of(x)).numpy()
         p = made.draws(x).exp().double().mean(0).numpy()  # N,K
     u, z = made.theta["workers"].double().numpy(), made.z.double().numpy()
     for i in range(N):

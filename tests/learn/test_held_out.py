@@ -41,7 +41,7 @@ def explained(data: Data, sure: float, right: float, learner: Learner | None = N
     objective = (learner or vp.CrowdLayer(simplex=True)).objective(net, data).double()
     with torch.no_grad():
         net.weight.copy_(math.log(sure / (1 - sure)) * torch.eye(2))
-        objective.crowd.common.copy_(math.log(right / (1 - right)) * torch.eye(2))
+        objective.crowd.common.copy_(math.log(right / (1 - right)) * torch.eye(2)[:, None])
         objective.crowd.own.zero_()
     return objective
 
@@ -118,7 +118,7 @@ def test_the_network_meets_the_votes_at_the_temperature_that_was_found(tmp_path:
     """In beliefs and forecasts alike, also after a file; what is explained adds up to the belief."""
     c = crowd(3, N=80, M=6, K=3, per_task=3)
     x = features(c, far=0.5)
-    learner = vp.CrowdLayer("linear", simplex=True, lr=0.3, epochs=15)
+    learner = vp.CrowdLayer("linear", simplex=True, lr=0.3, epochs=15, cross_fit=False)
     data = learner._data(x, c.votes, None)
     learner._learn(data, *learner._by_held_out(data, {"": {}}))
     assert learner.temperature_ > 1  # it knows the training tasks too well

@@ -48,8 +48,8 @@ class Ascending(Believing):
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         return self.channel.likelihood(batch, self.theta).log().float()
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
-        return softmax_rows(self.prior_of(x) + self.channel.evidence(batch, self.theta))[0]
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
+        return softmax_rows(prior + self.channel.evidence(batch, self.theta))[0]
 
     def prior_of(self, x: Tensor) -> Tensor:
         return self.clipped(self.logp(x))

@@ -42,8 +42,8 @@ class Averaged(Objective):
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         return mean_of(torch.stack([member.given(x, batch) for member in self.each]))
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
-        return torch.stack([member.combine(x, batch) for member in self.each]).mean(0)
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
+        return torch.stack([member.combine(x, batch, prior) for member in self.each]).mean(0)
 
     def prior_of(self, x: Tensor) -> Tensor:
         return mean_of(torch.stack([member.prior_of(x).log_softmax(1) for member in self.each]))

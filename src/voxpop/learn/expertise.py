@@ -324,9 +324,9 @@ class Expert(Ascending):
         """As in the E-step, which made the belief."""
         return self.logp(x)
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
         """Eq. 12; p(u_j) does not depend on the truth and cancels."""
-        return (self.prior_of(x) + self.evidence_of(x, batch)).softmax(1)
+        return (prior + self.evidence_of(x, batch)).softmax(1)
 
     def evidence_of(self, x: Tensor, batch: Batch) -> Tensor:
         """log p(votes | truth) of each task: B,K."""

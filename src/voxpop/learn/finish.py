@@ -29,9 +29,13 @@ def conclude(
     history: Sequence[Epoch],
     notes: tuple[str, ...],
     options: Mapping[str, Any],
+    unseen: Tensor | None = None,
 ) -> Consensus:
-    """What the network and the crowd together make of the training tasks, known truths in place."""
-    believed, (belief, prior) = objective.believed(), combined(objective, data)
+    """What the network and the crowd together make of the training tasks, known truths in place.
+
+    ``unseen``: log p(truth | x) by networks that have not seen the task's votes, see ``crossed``.
+    """
+    believed, (belief, prior) = objective.believed(), combined(objective, data, unseen)
     if believed is not None:
         belief = believed.cpu().clone()
     if data.gold is not None:
@@ -62,13 +66,17 @@ def _left_out(data: Data, belief: Tensor, table: Tensor | None, prior: Tensor) -
     return Evidence("average", {"log": log.transpose(1, 2).contiguous()}, prior.cpu())
 
 
-def combined(objective: Objective, data: Data) -> tuple[Tensor, Tensor]:
+def combined(objective: Objective, data: Data, unseen: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Belief of all tasks from data and votes, and the log of what the data alone say: N,K each."""
     both, alone = [], []
     with asking(objective):
         for x, parcel in in_batches(data, torch.device("cpu")):
-            both.append(objective.combine(x, parcel.batch))
-            alone.append(objective.prior_of(x))
+            prior = objective.prior_of(x)  # B,K
+            if unseen is not None:
+                instead = unseen[parcel.rows]  # B,K
+                prior = torch.where(instead.isnan(), prior, objective.tempered(instead))
+            both.append(objective.combine(x, parcel.batch, prior))
+            alone.append(prior)
     return torch.cat(both), torch.cat(alone)
 
 

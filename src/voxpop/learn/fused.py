@@ -19,25 +19,26 @@ from voxpop.votes import Batch
 
 def picked(weights: Tensor, who: Tensor, batch: Batch) -> Tensor:
     """log p(label | truth) of each vote, by the softmax of the weights over the labels: V,K."""
-    return _tensor(_Picked.apply(weights, who, batch.label.long()))
+    return _node(_Picked, weights, who, batch.label.long())
 
 
 def foretold(logp: Tensor, given: Tensor, batch: Batch) -> Tensor:
     """log sum_k p(k | x) p(label | k) of each vote, from log p(k | x) (B,K) and log p(label | k) (V,K): V."""
-    return _tensor(_Foretold.apply(logp, given, batch.task.long()))
+    return _node(_Foretold, logp, given, batch.task.long())
 
 
 def through(p: Tensor, weights: Tensor, who: Tensor, batch: Batch) -> Tensor:
     """sum_k p(k | x) weights[label, worker, k] of each vote and every label, from p (B,K): V,K."""
-    return _tensor(_Through.apply(p, weights, who, batch.task.long()))
+    return _node(_Through, p, weights, who, batch.task.long())
 
 
 def volume(rows: Tensor, stable: float) -> Tensor:
     """log det (R' R + stable I) of rows R (n,K): a scalar."""
-    return _tensor(_Volume.apply(rows, stable))
+    return _node(_Volume, rows, stable)
 
 
-def _tensor(found: Any) -> Tensor:
+def _node(kind: type[Function], *inputs: Any) -> Tensor:
+    found = kind.apply(*inputs)  # type: ignore[no-untyped-call]
     assert isinstance(found, Tensor)
     return found
 
@@ -51,7 +52,7 @@ class _Picked(Function):
         return log.view(K * U, K).index_select(0, row)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:
         """The label's own weight goes up, all of its row down by their shares."""
         log, row = ctx.saved_tensors
         K, U, _ = log.shape
@@ -69,7 +70,7 @@ class _Foretold(Function):
         return found
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None]:
         """By p(truth | label, x) both."""
         both, found, task = ctx.saved_tensors
         share = (both - found[:, None]).exp_() * slope[:, None]  # V,K
@@ -85,7 +86,7 @@ class _Through(Function):
         return (mine * own).sum(2).t()
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, None, None]:
         own, mine, who, task = ctx.saved_tensors
         (rows, U), K, by_label = ctx.sizes, own.shape[1], slope.t()[:, :, None]  # K,V,1
         of_p = slope.new_zeros(rows, K).index_add_(0, task, (mine * by_label).sum(0))
@@ -99,9 +100,10 @@ class _Volume(Function):
         gram.diagonal().add_(stable)
         root = torch.linalg.cholesky(gram)
         ctx.save_for_backward(rows, root)
-        return 2 * root.diagonal().log().sum()
+        logs: Tensor = root.diagonal().log()
+        return 2 * logs.sum()
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
         rows, root = ctx.saved_tensors
         return rows @ (2 * slope * torch.cholesky_inverse(root)), None

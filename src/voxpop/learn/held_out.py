@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from voxpop.numerics.segments import segment_sum
 
 FEW_VOTES = 20_000  # up to here every task is held out once, in FOLDS parts; above, one part of about so many votes
 FOLDS = 5
+LEAST = 10  # tasks, or nothing can be held out
 SHARE = 0.2
 LIMIT = 100  # epochs at most
 PATIENCE = 10  # epochs without a better one before it stops
@@ -32,6 +33,21 @@ HOTTEST = 5.0  # temperatures are looked for from 1 / 5 to 5
 GOLDEN = (5**0.5 - 1) / 2
 
 Maker = Callable[[Data], Objective]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What was said of the tasks that were held out, by networks without their votes."""
+
+    tasks: Tensor  # H, positions
+    logp: Tensor  # H,K: log p(truth | x)
+    temperature: float  # at which it foretells their votes best
+
+    def over(self, size: int) -> Tensor:
+        """The same for all of so many tasks, N,K: NaN where a task was not held out."""
+        out = torch.full((size, self.logp.shape[1]), torch.nan)
+        out[self.tasks] = self.logp.float()
+        return out
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,7 @@ class Choice:
     curve: tuple[float, ...]  # the same after each epoch, at a temperature of 1
     score: float  # what variants were compared by
     temperature: float = 1.0  # of the classifier, at which held-out votes are likeliest
+    held: Held | None = field(default=None, repr=False, compare=False)  # what was said at that epoch
 
 
 def parts(data: Data, seed: int) -> list[Tensor]:
@@ -52,7 +69,7 @@ def parts(data: Data, seed: int) -> list[Tensor]:
     if data.known is not None:
         some &= data.known < 0
     tasks = data.positions[some]
-    if tasks.numel() < 10:
+    if tasks.numel() < LEAST:
         return []
     order = tasks[torch.randperm(tasks.numel(), generator=generator(seed, "held out tasks"))]
     if data.batch.V <= FEW_VOTES:
@@ -72,11 +89,11 @@ def choose(makers: Mapping[str, Maker], data: Data, settings: Settings, *, epoch
 
 def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: Settings, epochs: int | None) -> Choice:
     limit = epochs or LIMIT
-    runs = [(_training(make, data, part, settings, limit), data.part(part.sort().values)) for part in held]
+    runs = [without(make, data, part, settings, limit) for part in held]
     votes = sum(hidden.batch.V for _, hidden in runs)
     curve: list[float] = []
     scores: list[float] = []
-    said: list[tuple[Tensor, Tensor]] = []
+    best_said: list[tuple[Tensor, Tensor]] = []
     for number in range(limit):
         for training, _ in runs:
             training.epoch()
@@ -86,25 +103,27 @@ def _try(name: str, make: Maker, data: Data, held: Sequence[Tensor], settings: S
         scores.append(sum(score for score, _ in own) / sum(count for _, count in own) if own else curve[-1])
         emit(f"held-out votes, {name}", number + 1, limit, curve[-1])
         if number + 1 == limit if epochs else number == _best(scores):
-            said = [_said(training, hidden) for training, hidden in runs]
+            best_said = [said(training, hidden) for training, hidden in runs]
         if epochs is None and number - _best(scores) >= PATIENCE:
             break
     best = len(curve) - 1 if epochs else _best(scores)
-    logp, given = (torch.cat(each) for each in zip(*said, strict=True))
+    logp, given = (torch.cat(each) for each in zip(*best_said, strict=True))
     t = temperature(logp, given)
     foretold = curve[best] if t == 1 else likelihood(logp, given, t) / votes
-    return Choice(name, best + 1, foretold, tuple(curve), scores[best] if own else foretold, t)
+    seen = Held(torch.cat([hidden.positions for _, hidden in runs]), logp, t)
+    return Choice(name, best + 1, foretold, tuple(curve), scores[best] if own else foretold, t, seen)
 
 
 def _best(values: Sequence[float]) -> int:
     return max(range(len(values)), key=lambda i: values[i])
 
 
-def _training(make: Maker, data: Data, hidden: Tensor, settings: Settings, limit: int) -> Training:
+def without(make: Maker, data: Data, hidden: Tensor, settings: Settings, limit: int) -> tuple[Training, Data]:
+    """A training on all tasks but these, for so many epochs at most; and these."""
     out = torch.zeros(data.votes.N, dtype=torch.bool)
     out[hidden] = True
     rest = data.part(data.positions[~out[data.positions]])
-    return Training(make(rest), rest, settings, limit)
+    return Training(make(rest), rest, settings, limit), data.part(hidden.sort().values)
 
 
 def _foretold(training: Training, hidden: Data) -> tuple[float, float, int]:
@@ -120,14 +139,14 @@ def _foretold(training: Training, hidden: Data) -> tuple[float, float, int]:
     return logs, scores, count
 
 
-def _said(training: Training, hidden: Data) -> tuple[Tensor, Tensor]:
+def said(training: Training, hidden: Data) -> tuple[Tensor, Tensor]:
     """For each hidden task, log p(truth | x), and log p(its votes | truth) under each truth: B,K both."""
     logs, given = [], []
     with asking(training.objective):
         for x, parcel in in_batches(hidden, training.fabric.device):
             logs.append(training.objective.logp(x).double().cpu())
-            said = segment_sum(training.objective.unseen(x, parcel.batch).double(), parcel.batch.offsets)
-            given.append(said.cpu())
+            by_votes = segment_sum(training.objective.unseen(x, parcel.batch).double(), parcel.batch.offsets)
+            given.append(by_votes.cpu())
     return torch.cat(logs), torch.cat(given)
 
 

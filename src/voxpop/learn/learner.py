@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -99,6 +99,10 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Options that held-out votes choose among; none unless a method has some."""
         return {}
 
+    def crossed(self, data: Data, epochs: int, held: held_out.Held | None) -> held_out.Held | None:
+        """What networks without a task's votes say of each task, where the method infers truths so."""
+        return None
+
     def refinements(self, best: Learner) -> Variants:
         """Options to try next around the variant that foretold best: it is kept unless one of them foretells better."""
         return {}
@@ -128,19 +132,22 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, data: Data, chosen: Learner, choice: held_out.Choice | None, notes: tuple[str, ...] = ()) -> Self:
         """Train the variant that was chosen on all of the data."""
-        objective, history = chosen._train_all(data, choice.epochs if choice else (self.epochs or held_out.LIMIT // 5))
+        epochs = choice.epochs if choice else (self.epochs or held_out.LIMIT // 5)
+        objective, history = chosen._train_all(data, epochs)
+        crossed = chosen.crossed(data, epochs, choice.held if choice else None)
         now = {f.name: (getattr(self, f.name), getattr(chosen, f.name)) for f in fields(self)}
         self.variant_ = {name: new for name, (old, new) in now.items() if new is not old and new != old}
-        self.temperature_ = choice.temperature if choice else 1.0
+        self.temperature_ = choice.temperature if choice else crossed.temperature if crossed else 1.0
         self.axes_ = (data.votes.workers, data.votes.classes)
         self.classes_ = data.votes.classes.names.to_numpy()
         self.objective_ = objective.cpu().eval()
         self._temper()
         self.model_ = objective.classifier().eval()
         self.history_ = [asdict(epoch) for epoch in history]
-        self.choice_ = choice
+        self.choice_ = choice and replace(choice, held=None)
         notes = (*notes, *self._notes(choice))
-        self.consensus_ = conclude(self._called, objective, data, history, notes, plain(self))
+        unseen = None if crossed is None else crossed.over(data.votes.N)
+        self.consensus_ = conclude(self._called, objective, data, history, notes, plain(self), unseen)
         return self
 
     def _temper(self) -> None:

@@ -135,15 +135,17 @@ class Objective(nn.Module, ABC):
         """What variants of one method are compared by instead of ``together``, for each task: the more the better."""
         return None
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
-        """p(truth | x, votes), prediction and votes together: B,K."""
-        said = segment_sum(self.given(x, batch), batch.offsets).float()  # B,K
-        return (self.prior_of(x) + said).softmax(1)
-
     def prior_of(self, x: Tensor) -> Tensor:
-        """The log of what the data alone say where they meet the votes (``combine``): B,K."""
-        logp = self.logp(x)
+        """The log of what the data alone say where they meet the votes: B,K."""
+        return self.tempered(self.logp(x))
+
+    def tempered(self, logp: Tensor) -> Tensor:
         return logp if self.temperature == 1 else (logp / self.temperature).log_softmax(1)
+
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
+        """p(truth | x, votes), prediction (``prior_of``, or another) and votes together: B,K."""
+        said = segment_sum(self.given(x, batch), batch.offsets).float()  # B,K
+        return (prior + said).softmax(1)
 
     def table(self) -> Tensor | None:
         """Confusion matrices M,K,K as [worker, truth, label], where there are any."""

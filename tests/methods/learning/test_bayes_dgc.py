@@ -139,7 +139,9 @@ def test_the_best_belief_is_equation_14() -> None:
     twin.step(np.arange(some().N), shares(), 1.0)
     x = data.rows.take(data.positions)
     np.testing.assert_allclose(
-        objective.combine(x, data.votes.whole).detach(), twin.belief(said(objective, data)), atol=1e-5
+        objective.combine(x, data.votes.whole, objective.prior_of(x)).detach(),
+        twin.belief(said(objective, data)),
+        atol=1e-5,
     )
 
 

@@ -142,7 +142,8 @@ def test_the_forecaster_is_bayes_rule() -> None:
         with torch.no_grad():
             objective.network.weight.zero_()
             objective.network.bias.copy_(torch.from_numpy(np.log(by_x)))
-            found = objective.combine(torch.zeros(4, 1, dtype=torch.float64), data.votes.whole)
+            rows = torch.zeros(4, 1, dtype=torch.float64)
+            found = objective.combine(rows, data.votes.whole, objective.prior_of(rows))
         p = joint()[:, x].reshape(2, 4)
         np.testing.assert_allclose(found, (p / p.sum(0)).T, atol=1e-9)
 

@@ -120,8 +120,8 @@ class Bayesian(Believing):
     def prior_of(self, x: Tensor) -> Tensor:
         return self.potential(self.logp(x)) + self.q.log_classes()
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
-        return (self.prior_of(x) + self.q.evidence(batch)).softmax(1)
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
+        return (prior + self.q.evidence(batch)).softmax(1)
 
     def table(self) -> Tensor | None:
         return normalise(self.q.of_workers.transpose(1, 2)).float()

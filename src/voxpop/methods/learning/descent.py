@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from voxpop.learn import crossed
 from voxpop.learn.crowd import Confusions
 from voxpop.learn.data import Data
+from voxpop.learn.held_out import Held
 from voxpop.learn.learner import Learner, Variants
-from voxpop.options import above, at_least, option
+from voxpop.options import above, at_least, flag, option
 
 
 @dataclass(repr=False, eq=False)
@@ -21,6 +23,12 @@ class Descent(Learner):
         1.0, above(0), "votes for each truth that pull the first matrices to the right label and to the crowd's"
     )
     pull: float = option(1.0, at_least(0), "how strongly a worker's weights are held to the crowd's; 0: not at all")
+    cross_fit: bool = option(
+        True, flag(), "the truth of a task is inferred by networks that did not see its votes (one more training)"
+    )
+
+    def crossed(self, data: Data, epochs: int, held: Held | None) -> Held | None:
+        return crossed.fit(self._maker(), data, self._settings(), epochs, held) if self.cross_fit else None
 
     def confusions(self, data: Data) -> Confusions:
         return Confusions.counted(data, self.pseudo)

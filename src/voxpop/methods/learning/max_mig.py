@@ -165,9 +165,9 @@ class Intersection(Objective):
         label = batch.label.long()[:, None, None].expand(-1, 1, batch.K)
         return back.gather(1, label)[:, 0] - back.logsumexp(1)
 
-    def combine(self, x: Tensor, batch: Batch) -> Tensor:
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
         """The data-crowds forecaster: h g / p, normalised."""
-        return (self.logp(x) + self.aggregate(batch) - self.log_prior).softmax(1)
+        return (prior + self.aggregate(batch) - self.log_prior).softmax(1)
 
     def prior_of(self, x: Tensor) -> Tensor:
         """h as it is: the gain made it as sure as it is to be where it meets g."""
