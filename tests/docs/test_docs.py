@@ -17,7 +17,7 @@ from voxpop.io import IMPORTERS
 from voxpop.learn.learner import Learner
 from voxpop.methods import default
 from voxpop.methods.base import MeanFieldAscent
-from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.descent import Counted, Descent
 from voxpop.methods.learning.targeted import Targeted
 from voxpop.methods.registry import ENTRIES, LEARNING, Entry
 from voxpop.options import option_names
@@ -103,7 +103,7 @@ def test_options_of_a_method_are_listed_as_declared(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", LEARNING, ids=lambda entry: entry.name)
 def test_options_of_a_learner_are_listed_as_declared(entry: Entry) -> None:
     kind = entry.load()
-    shared = option_names(next(base for base in (Descent, Targeted, Learner) if issubclass(kind, base)))
+    shared = option_names(next(base for base in (Counted, Descent, Targeted, Learner) if issubclass(kind, base)))
     own = [o for o in option_names(kind).values() if o.name not in shared or o.default != shared[o.name].default]
     listed = [row for row in table_rows(section(DOCS / "methods.md", entry.python)) if row[0] != "option"]
     assert listed == [option_row(o) for o in own]
@@ -111,7 +111,8 @@ def test_options_of_a_learner_are_listed_as_declared(entry: Entry) -> None:
 
 def test_options_that_learners_share_are_listed_as_declared() -> None:
     rows = table_rows(section(DOCS / "methods.md", "Methods that learn"))
-    extra = [o for base in (Descent, Targeted) for o in option_names(base).values() if o.name not in LEARNER]
+    own = {base: vars(base)["__annotations__"] for base in (Descent, Counted, Targeted)}
+    extra = [option_names(base)[name] for base, names in own.items() for name in names]
     assert [row for row in rows if len(row) == 4 and row[0] != "option"] == [
         option_row(o) for o in (*LEARNER.values(), *extra)
     ]

@@ -76,6 +76,13 @@ class Confusions(CrowdWeights):
         own = (each.log() - crowd.log()).permute(2, 0, 1).float().contiguous()
         return cls(crowd.log().t()[:, None].float().contiguous(), own)
 
+    @classmethod
+    def alike(cls, data: Data) -> Confusions:
+        """Everybody's weights are the identity."""
+        M, K = data.votes.M, data.votes.K
+        require_table(M, K, MATRIX)
+        return cls(torch.eye(K)[:, None].contiguous(), torch.zeros(K, M, K))
+
     @property
     def workers(self) -> int:
         return self.own.shape[1]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective, Parcel
-from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.descent import Counted
 from voxpop.options import at_least, option
 from voxpop.votes import Batch
 
@@ -58,7 +58,7 @@ class Mixed(Mixture):
 
 
 @dataclass(repr=False, eq=False)
-class AnnotMix(Descent):
+class AnnotMix(Counted):
     """Confusion matrices and the network, trained on mixtures of two votes."""
 
     alpha: float = option(1.0, at_least(0), "shares are drawn from Beta(alpha, alpha); 0: nothing is mixed")

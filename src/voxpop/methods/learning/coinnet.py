@@ -21,7 +21,7 @@ from voxpop.learn.fused import foretold, through
 from voxpop.learn.learner import Learner, Variants
 from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
-from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.descent import Counted
 from voxpop.methods.learning.geo_crowdnet import Enclosed, spread
 from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
@@ -136,7 +136,7 @@ class Outliers(Enclosed):
 
 
 @dataclass(repr=False, eq=False)
-class COINNet(Descent):
+class COINNet(Counted):
     """CCEM that sets aside the votes on few odd items; ``odd_`` says which items are odd."""
 
     price: float | None = option(None, optional(above(0)), "of an odd item, in nats; none: held-out votes decide")

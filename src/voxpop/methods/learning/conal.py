@@ -17,7 +17,7 @@ from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective
 from voxpop.learn.parts import parts_of
-from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.descent import Counted
 from voxpop.options import at_least, option, whole
 from voxpop.votes import Batch
 
@@ -55,7 +55,7 @@ class TwoLayers(Mixture):
             return loss
         who, place = batch.by_whom
         between = self.crowd.of(who).softmax(0) - self.shared.softmax(0)  # K,U,K
-        return loss - self.apart * self.workers.mean(between.square().sum((0, 2)).sqrt()[place], batch)
+        return loss - self.apart * self.workers.mean(torch.linalg.vector_norm(between, dim=(0, 2))[place], batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
         logits = self._common(x, batch)  # V
@@ -81,7 +81,7 @@ class TwoLayers(Mixture):
 
 
 @dataclass(repr=False, eq=False)
-class CoNAL(Descent):
+class CoNAL(Counted):
     """A confusion matrix that all workers share and one of each worker's own, mixed by item and worker."""
 
     apart: float = option(1e-5, at_least(0), "reward for the distance between the common and the own matrices")

@@ -7,7 +7,6 @@ With ``log`` the bound that paper 001 derives from DeepMF (eq. 34): the mean ove
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -15,22 +14,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from voxpop.errors import BadOption
-from voxpop.learn.crowd import CrowdWeights, Mixture
+from voxpop.learn.crowd import Confusions, CrowdWeights, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.fused import through
 from voxpop.learn.objective import Objective
-from voxpop.methods.learning.descent import Descent
-from voxpop.options import flag, one_of, option
+from voxpop.methods.learning.descent import Counted
+from voxpop.options import at_least, flag, one_of, option, optional
 from voxpop.votes import Batch
 
 
 class Scales(CrowdWeights):
     """VW: the network's output times a weight for each class; VW+B: and a bias added. The crowd's plus the own."""
 
-    def __init__(self, common: Tensor, workers: int, bias: bool) -> None:
+    def __init__(self, workers: int, classes: int, bias: bool) -> None:
         super().__init__()
-        self.common = nn.Parameter(common)  # K
-        self.own = nn.Parameter(torch.zeros(workers, (2 if bias else 1) * common.numel()))  # M,K or M,2K
+        self.common = nn.Parameter(torch.ones(classes))  # K
+        self.own = nn.Parameter(torch.zeros(workers, (2 if bias else 1) * classes))  # M,K or M,2K
 
     @property
     def workers(self) -> int:
@@ -70,9 +69,17 @@ class Bound(Mixture):
 
 
 @dataclass(repr=False, eq=False)
-class CrowdLayer(Descent):
-    """Maps from the network's output to each worker's labels, which learn with it and are then left away."""
+class CrowdLayer(Counted):
+    """Maps from the network's output to each worker's labels, which learn with it and are then left away.
 
+    Maps begin as the identity, as in the paper; confusion matrices (``simplex``, ``log``) as the votes count them.
+    """
+
+    pull: float | None = option(  # type: ignore[assignment]
+        None,
+        optional(at_least(0)),
+        "how strongly a worker's weights are held to the crowd's; none: maps 0.3, tables 1",
+    )
     kind: str = option("MW", one_of("MW", "VW", "VW+B"), "of each worker: a matrix, a weight per class, and a bias")
     simplex: bool = option(False, flag(), "CCEM: mix the rows of confusion matrices (needs MW)")
     log: bool = option(False, flag(), "the bound with the logarithm inside the mean (paper 001, eq. 34)")
@@ -81,12 +88,10 @@ class CrowdLayer(Descent):
         if self.simplex and (self.kind != "MW" or self.log):
             raise BadOption("CrowdLayer: simplex goes with kind MW and without log; leave out the one or the other")
         form = Bound if self.log else Mixture if self.simplex else Layer
-        return form(net, self._crowd(data), data, **self.common)
+        pull = (0.3 if form is Layer else 1.0) if self.pull is None else self.pull
+        return form(net, self._crowd(data), data, **{**self.common, "pull": pull})
 
     def _crowd(self, data: Data) -> CrowdWeights:
-        start = self.confusions(data)
-        if self.kind == "MW":
-            return start
-        right = start.common.detach()[:, 0].softmax(0).diagonal()  # K: the crowd's accuracy in each class
-        scale = torch.where(right < 1, right.logit() + math.log(max(data.votes.K - 1, 1)), 0.0)
-        return Scales(scale, data.votes.M, bias=self.kind == "VW+B")
+        if self.kind != "MW":
+            return Scales(data.votes.M, data.votes.K, bias=self.kind == "VW+B")
+        return self.confusions(data) if self.simplex or self.log else Confusions.alike(data)

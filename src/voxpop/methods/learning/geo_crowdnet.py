@@ -15,7 +15,7 @@ from voxpop.learn.data import Data
 from voxpop.learn.fused import volume
 from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective
-from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.methods.learning.descent import Counted, weights_to_try
 from voxpop.options import at_least, one_of, option, optional
 from voxpop.votes import Batch
 
@@ -79,7 +79,7 @@ class Volume(Enclosed):
 
 
 @dataclass(repr=False, eq=False)
-class GeoCrowdNet(Descent):
+class GeoCrowdNet(Counted):
     """CCEM that is identified without class experts (F: predictions spread out) or without anchor points (W)."""
 
     regularize: str = option("F", one_of("F", "W"), "whose volume is to be large: the predictions', or the workers'")

@@ -19,7 +19,7 @@ from voxpop.learn.fused import foretold, picked
 from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective, per_task
 from voxpop.learn.parts import parts_of
-from voxpop.methods.learning.descent import Descent, weights_to_try
+from voxpop.methods.learning.descent import Counted, weights_to_try
 from voxpop.options import at_least, flag, option, optional, whole
 from voxpop.votes import Batch
 
@@ -97,7 +97,7 @@ class Traced(Mixture):
 
 
 @dataclass(repr=False, eq=False)
-class TraceReg(Descent):
+class TraceReg(Counted):
     """Confusion matrices with as small a trace on average as explains the votes; they may depend on the item."""
 
     weight: float | None = option(None, optional(at_least(0)), "of the trace; none: held-out votes decide")

@@ -18,7 +18,7 @@ from voxpop.learn.crowd import Confusions, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.fused import foretold
 from voxpop.learn.objective import Objective
-from voxpop.methods.learning.descent import Descent
+from voxpop.methods.learning.descent import Counted
 from voxpop.votes import Batch
 
 
@@ -47,7 +47,7 @@ class Union(Mixture):
 
 
 @dataclass(repr=False, eq=False)
-class UnionNet(Descent):
+class UnionNet(Counted):
     """One transition matrix from the truth to all workers' labels together, so that who votes may tell, too."""
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
