@@ -182,6 +182,8 @@ def learn(
     test = None if test_features is None else _test(test_features, test_truth, text, task, data)
     with progress("learning"), _kept_on_interrupt(checkpoint):
         learner: Learner = train(rows_for(known, embed), data, certain)
+    if learner.devices > 1 and not _first_process():
+        return  # of several devices one tells
     found = learner.consensus_
     scores = None if right is None else found.evaluate(right)
     tested = None if test is None else _tested(learner, *test)
@@ -284,6 +286,12 @@ def _kept_on_interrupt(checkpoint: Path | None) -> Iterator[None]:
 
 
 # -- what comes out -----------------------------------------------------------------------------------
+
+
+def _first_process() -> bool:
+    from voxpop.learn.loop import first_process
+
+    return first_process()
 
 
 def _consensus_writer(path: Path | None) -> Writer | None:

@@ -70,6 +70,7 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     batch_size: int = option(64, whole(1), "tasks in a batch")
     lr: float = option(1e-3, above(0), "learning rate of Adam")
     device: str = option("cpu", anything(), "where to compute: cpu, cuda, cuda:1, ...")
+    devices: int = option(1, whole(1), "how many of these train together, each on its part of every batch")
     progress: Any = option(False, anything(), "true: a bar on stderr; or a function that is told of every step")
     seed: int = option(0, whole(0), "seed of everything random")
     weight_decay: float = option(0.0, at_least(0), "L2 penalty on all weights")

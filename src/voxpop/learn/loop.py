@@ -1,13 +1,16 @@
 """The training loop: epochs of mini-batches of tasks with their votes, on any device, in any precision.
 
 Devices, processes and precision are Lightning Fabric's: of the libraries for this it is the one that leaves
-the loop to us and needs little else. Random numbers (shuffles, dropout) are drawn afresh for each epoch from
-the seed and the epoch's number, so a run that is resumed after an epoch goes on exactly as it would have.
+the loop to us and needs little else. Of several devices each takes its part of every batch, in a process of its own
+that Fabric starts; slopes are averaged, and everything else is the same in all of them. Random numbers (shuffles,
+dropout) are drawn afresh for each epoch from the seed and the epoch's number, so a run that is resumed after an epoch
+goes on exactly as it would have.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from voxpop.errors import RunFailed
+from voxpop.errors import BadOption, RunFailed
 from voxpop.learn import checkpoint
 from voxpop.learn.data import Data
 from voxpop.learn.objective import Objective, Parcel, Parcels, asking
@@ -61,18 +64,17 @@ class Training:
         self.objective, self.data, self.settings, self.epochs = objective, data, settings, epochs
         self.done = 0
         self.history: list[Epoch] = []
-        self.fabric = Fabric(**placement(settings.device), devices=self._device(), precision=settings.precision)
+        self.fabric = Fabric(**placement(settings.device, settings.devices), precision=settings.precision)
         self.fabric.launch()
+        objective.devices = self.fabric.world_size
         self.by_gradient = any(p.requires_grad for p in objective.parameters())
+        if settings.devices > 1 and not (self.by_gradient and objective.divides):
+            raise BadOption(f"devices={settings.devices}: what is to be trained here takes whole batches; give 1")
         if self.by_gradient:
             groups = objective.groups(settings.lr)
             optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
             self.rates = [group["lr"] for group in optimiser.param_groups]
             self.wrapped, self.optimiser = self.fabric.setup(objective, optimiser)
-
-    def _device(self) -> Any:
-        where = torch.device(self.settings.device)
-        return 1 if where.index is None or where.type == "cpu" else [where.index]
 
     def epoch(self) -> Epoch:
         """One pass over the tasks, after one E-step where the method has one."""
@@ -109,7 +111,10 @@ class Training:
     def _parcels(self) -> Iterator[Parcel]:
         learned = self.objective.learned(self.data, self.done)
         order = torch.randperm(learned.numel(), generator=generator(self.settings.seed, "order", self.done))
-        return parcels(self.data, learned[order], self.settings.batch_size, self.fabric.device)
+        parts = self.fabric.world_size
+        share = -(-self.settings.batch_size // parts)
+        mine = part_of(learned[order], self.fabric.global_rank, parts)
+        return parcels(self.data, mine, share, self.fabric.device)
 
     def _step(self, parcel: Parcel) -> Tensor:
         x = self.data.rows.take(parcel.rows).to(self.fabric.device)
@@ -149,6 +154,11 @@ class Training:
     # -- after a kill -----------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
+        if self.fabric.global_rank == 0:
+            self._save(path)
+        self.fabric.barrier()
+
+    def _save(self, path: Path) -> None:
         checkpoint.save(path, self.objective.state(), self.optimiser.state_dict(), self.done, self.history)
 
     def resume(self, path: Path) -> None:
@@ -159,8 +169,25 @@ class Training:
         self.history = [Epoch(*row) for row in history]
 
 
-def placement(device: str) -> dict[str, Any]:
-    return {"accelerator": torch.device(device).type}
+def placement(device: str, devices: int) -> dict[str, Any]:
+    """What Fabric is told of where to compute: one device, by its number if it has one, or several of a kind."""
+    where = torch.device(device)
+    if devices > 1:
+        from lightning_fabric.strategies.ddp import DDPStrategy
+
+        return {"accelerator": where.type, "devices": devices, "strategy": DDPStrategy()}
+    return {"accelerator": where.type, "devices": [where.index] if where.type != "cpu" and where.index else 1}
+
+
+def part_of(order: Tensor, rank: int, parts: int) -> Tensor:
+    """Every so many-th task. Each part is as long: the first tasks fill up the last."""
+    rounds = torch.arange(-(-len(order) // parts))
+    return order[(rounds * parts + rank) % max(len(order), 1)]
+
+
+def first_process() -> bool:
+    """Whether this is the process that was started by hand; of several devices the others are copies of it."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def parcels(data: Data, order: Tensor, size: int, device: torch.device) -> Iterator[Parcel]:

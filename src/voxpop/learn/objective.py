@@ -58,6 +58,8 @@ class Objective(nn.Module, ABC):
     refreshes = False  # whether ``refresh`` wants the predictions of all tasks before each epoch
     learns_from_all = False  # whether tasks without votes teach it anything
     class_weight: Tensor | None = None  # K: how much a task of each class weighs in the network's loss
+    divides = True  # whether several devices may each take a part of a batch: only slopes are made of it
+    devices = 1  # that train together so
     temperature = 1.0  # at which held-out votes were likeliest: how sure the network is to be where it meets votes
 
     def __init__(self, network: nn.Module) -> None:

@@ -36,6 +36,7 @@ class Bayesian(Believing):
     """
 
     refreshes = True
+    divides = False  # its natural steps are made of whole batches
     usual: Tensor
 
     def __init__(

@@ -37,7 +37,7 @@ class Enclosed(Mixture):
     def coming_in(self, batch: Batch) -> float:
         """How much of the volume's weight counts by now, from 0 to 1; a batch that is trained on brings it nearer."""
         if self.training:
-            self.passes += batch.B / max(batch.total_tasks, 1)
+            self.passes += self.devices * batch.B / max(batch.total_tasks, 1)
         return min(self.passes, PASSES) / PASSES
 
     def state(self) -> dict[str, Tensor]:
