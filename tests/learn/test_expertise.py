@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,14 @@ from torch import nn
 from tests.crowds import assign
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
-from voxpop.learn.expertise import Expert, Flat, Places, Prior, Reliability, said
+from voxpop.learn.expertise import Expert, Reliability, said
+from voxpop.learn.hill import Hill, Prior
 from voxpop.learn.objective import asking
+from voxpop.learn.places import Flat, Places
 from voxpop.learn.rows import TensorRows
 from voxpop.learn.topics import Mixture
 from voxpop.numerics import simplex
-from voxpop.votes import Votes
+from voxpop.votes import Batch, Votes
 
 N, M, D, d = 20, 5, 4, 2
 Parts = dict[str, np.ndarray]
@@ -55,7 +58,7 @@ def random(of: Reliability, seed: int = 0, workers: int = M) -> dict[str, torch.
 
 
 def x_of(of: Reliability) -> np.ndarray:
-    return torch.cat(list(of.places.blocks())).double().numpy()
+    return torch.cat(list(of.places.features()))[:, :D].double().numpy()
 
 
 def objective(p: Parts, x: np.ndarray, right: np.ndarray, worker: np.ndarray, task: np.ndarray, K: int) -> float:
@@ -67,6 +70,18 @@ def objective(p: Parts, x: np.ndarray, right: np.ndarray, worker: np.ndarray, ta
     return float(votes.sum() - (prior + (p["map"] ** 2).sum() if "map" in p else prior) / 2)
 
 
+def hill(of: Reliability, batch: Batch, right: torch.Tensor) -> Hill:
+    stats = of.stats(batch, torch.zeros(batch.B, batch.K))
+    return of.hill({**stats, "right": right}, batch.K)
+
+
+def at(of: Reliability, batch: Batch, right: torch.Tensor, theta: dict[str, torch.Tensor]) -> tuple[float, Any]:
+    """The value, and its slopes."""
+    found = hill(of, batch, right)
+    point = found.at(theta)
+    return found.value(point), found.slope(point)
+
+
 @pytest.mark.parametrize("low_rank", [True, False])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("K", [2, 4])
@@ -76,8 +91,7 @@ def test_value_and_slopes_are_those_of_the_paper(low_rank: bool, shared: bool, K
     made = channel(of, low_rank, shared)
     theta, batch = random(made), of.votes.whole
     right = torch.rand(batch.V, generator=torch.Generator().manual_seed(1))
-    stats = {"right": right, "worker": batch.worker.long(), "task": batch.task.long()}
-    total, slope = made.value(stats, theta, float(np.log(K - 1)))
+    total, slope = at(made, batch, right, theta)
     p: Parts = {name: t.double().numpy() for name, t in theta.items()}
     rest = (x_of(made), right.double().numpy(), batch.worker.numpy(), batch.task.numpy(), K)
     assert total == pytest.approx(objective(p, *rest), rel=1e-5)
@@ -99,8 +113,8 @@ def test_the_slope_is_eq_16_times_eq_17() -> None:
     of = data()
     made = channel(of, shared=False)
     theta = random(made)
-    vote = {"right": torch.tensor([0.8]), "worker": torch.tensor([2]), "task": torch.tensor([7])}
-    _, slope = made.value(vote, theta, 0.0)
+    one = Votes.from_arrays([7], [2], [0], tasks=range(N), workers=range(M), classes=range(2)).whole
+    _, slope = at(made, one, torch.tensor([0.8]), theta)
     u, F, x = theta["workers"][2].numpy(), theta["map"].numpy(), x_of(made)[7]
     z = np.append(F @ x, 1)
     eta = sigmoid(u @ z)
@@ -194,8 +208,8 @@ def test_algorithm_2_and_lbfgs_climb_the_same_hill(low_rank: bool) -> None:
         made = channel(of, low_rank, steps=steps, inner=inner)
         stats = made.stats(batch, belief)
         found[inner] = made.update(stats, made.start(M))
-        value[inner], _ = made.value(stats, found[inner], np.log(2))
-        start, _ = made.value(stats, made.start(M), np.log(2))
+        value[inner], _ = at(made, batch, stats["right"], found[inner])
+        start, _ = at(made, batch, stats["right"], made.start(M))
     climbed = value["lbfgs"] - start
     assert climbed > 5
     assert value["sgd"] == pytest.approx(value["lbfgs"], abs=0.02 * climbed)

@@ -13,7 +13,6 @@ import torch
 
 import voxpop as vp
 from voxpop.errors import BadInput
-from voxpop.learn.expertise import Reliability
 from voxpop.methods.learning.targeted import Targeted
 from voxpop.votes import Votes
 
@@ -177,7 +176,7 @@ def frozen(learner: Targeted, of: World, votes: Votes, rounds: int = 200) -> tor
 
         def loss(right: torch.Tensor = right, optimiser: Any = optimiser) -> torch.Tensor:
             optimiser.zero_grad()
-            score = Reliability.scores(batch, {"workers": u}, z)
+            score = (u[batch.worker.long()] * z[batch.task.long()]).sum(1)
             error = torch.nn.functional.binary_cross_entropy_with_logits(score, right, reduction="sum")
             total = error + prior.penalty / 2 * (u - expert.theta["mean"]).square().sum()
             total.backward()

@@ -17,8 +17,10 @@ from voxpop.active.items import Items
 from voxpop.channels.own_label import own_belief
 from voxpop.errors import BadInput, BadOption
 from voxpop.learn.data import Data
-from voxpop.learn.expertise import Expert, Places, Prior, Reliability
+from voxpop.learn.expertise import Expert, Reliability
+from voxpop.learn.hill import Prior
 from voxpop.learn.objective import Objective, asking
+from voxpop.learn.places import Places
 from voxpop.learn.rows import CHUNK, Rows
 from voxpop.learn.targets import on_axes
 from voxpop.methods.learning.streamed import Streamed

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from voxpop.learn.data import Data
-from voxpop.learn.expertise import Expert, Flat, Places, Prior, Reliability
+from voxpop.learn.expertise import Expert, Reliability
+from voxpop.learn.hill import Prior
 from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
+from voxpop.learn.places import Flat, Places
 from voxpop.options import above, anything, option, whole
 
 
