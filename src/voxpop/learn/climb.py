@@ -17,7 +17,7 @@ KEPT = 5  # pairs of a step and what it changed in the slope
 def climb(hill: Hill, theta: Theta, steps: int) -> Theta:
     """Where so many steps lead; never lower than ``theta``."""
     point = hill.at({**theta, "mean": hill.prior.centre(theta["workers"])})
-    slope, memory = hill.slope(point), Memory()
+    slope, memory = hill.slope(point), Memory(hill.stiffness(theta))
     for number in range(steps):
         along = _with_centre(memory.direction(slope), hill.prior)
         ray = hill.ray(point, along)
@@ -36,9 +36,10 @@ def _with_centre(along: Theta, prior: Prior) -> Theta:
 
 
 class Memory:
-    """The last steps, and with them what is known of the curvature."""
+    """The last steps, and with them what is known of the curvature; before the first, the stiffness."""
 
-    def __init__(self) -> None:
+    def __init__(self, stiffness: Theta) -> None:
+        self.stiffness = stiffness
         self.pairs: list[tuple[Theta, Theta, float]] = []  # step, minus the change of the slope, one over their product
 
     def add(self, step: Theta, change: Theta) -> None:
@@ -52,13 +53,18 @@ class Memory:
         for step, change, share in reversed(self.pairs):
             used.append(share * _dot(step, out))
             _add(out, change, -used[-1])
-        if self.pairs:
-            step, change, share = self.pairs[-1]
-            scale = 1 / (share * _dot(change, change))
-            out = {name: part * scale for name, part in out.items()}
+        scale = self._scale()
+        out = {name: part.mul_(scale).div_(self.stiffness[name]) for name, part in out.items()}
         for (step, change, share), weight in zip(self.pairs, reversed(used), strict=True):
             _add(out, step, weight - share * _dot(change, out))
         return out
+
+    def _scale(self) -> float:
+        """How much softer the last step found it."""
+        if not self.pairs:
+            return 1.0
+        _, change, share = self.pairs[-1]
+        return 1 / (share * _dot(change, {name: part / self.stiffness[name] for name, part in change.items()}))
 
 
 def _dot(a: Theta, b: Theta) -> float:

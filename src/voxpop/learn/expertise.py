@@ -25,7 +25,7 @@ from voxpop.learn.ascent import Ascending
 from voxpop.learn.climb import climb
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
-from voxpop.learn.hill import Hill, Prior, scored
+from voxpop.learn.hill import Hill, Prior
 from voxpop.learn.places import Places, topics
 from voxpop.numerics.pairs import Pairs
 from voxpop.numerics.seeds import generator
@@ -33,6 +33,7 @@ from voxpop.numerics.segments import segment_sum
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
+FIRST_STEPS = 10  # of L-BFGS in the first M-step, at least; later ones go on from where the last has come to
 EXPLAINED = 1 << 27  # numbers: where votes and classes are more, what each vote said is not kept
 
 
@@ -49,8 +50,7 @@ class Reliability(OwnLabelChannel):
     seed: int = 0
 
     def parts(self, batch: Batch, theta: Theta) -> tuple[Tensor, Tensor]:
-        blocks = self.places.blocks(batch.worker, batch.offsets)
-        return said(torch.cat([score for score, _ in scored(blocks, theta)]), batch.K)
+        return said(self.places.standing(batch.worker, batch.offsets, theta).score, batch.K)
 
     @staticmethod
     def scores(batch: Batch, theta: Theta, z: Tensor) -> Tensor:
@@ -81,10 +81,11 @@ class Reliability(OwnLabelChannel):
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         """The M-step of the crowd: eq. 14 made larger, by Algorithm 2 or faster."""
         M, K = stats["sizes"].tolist()
+        steps = self.steps if theta is not None else max(self.steps, FIRST_STEPS)
         theta = self.start(M) if theta is None else theta
         if self.inner == "sgd":
             return self.ascend(stats, theta)
-        return climb(self.hill(stats, K), theta, self.steps)
+        return climb(self.hill(stats, K), theta, steps)
 
     def hill(self, stats: Stats, classes: int) -> Hill:
         """What is made larger: J, eq. 15."""

@@ -7,7 +7,7 @@ direction is looked at once, and any step along it then costs a few numbers a vo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from voxpop.channels.base import Theta
-from voxpop.learn.places import Block, Places, aligned, mapped
+from voxpop.learn.places import Block, Places, Standing, mapped, wide
 
 PART = 1 << 17  # votes whose scores are looked at together
+ALONG = 10.0  # features go together: a slope in them meets about so many times the curvature of one of them
 TRIES = 8  # steps that a line search tries at most
 
 
@@ -66,8 +67,7 @@ class Point:
     """Somewhere on the hill."""
 
     theta: Theta
-    score: Tensor  # V: u'z of each vote
-    z: tuple[Tensor, ...]  # of the tasks of each block: n,d+1; none where z = x
+    votes: Standing
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +82,12 @@ class Hill:
     prior: Prior
 
     def at(self, theta: Theta) -> Point:
-        parts = tuple(scored(self._blocks(), theta))
-        score = torch.cat([score for score, _ in parts])
-        return Point(theta, score, tuple(z for _, z in parts if z is not None))
+        return Point(theta, self.places.standing(self.worker, self.offsets, theta))
 
     def value(self, point: Point) -> float:
         """J, eq. 15, with each worker's prior counted once."""
         nowhere = {name: torch.zeros_like(part) for name, part in point.theta.items()}
-        return Ray(self, point, nowhere, torch.zeros_like(point.score), None, ()).look(0.0)[0]
+        return Ray(self, point, nowhere, torch.zeros_like(point.votes.score), None, ()).look(0.0)[0]
 
     def slope(self, point: Point) -> Theta:
         """Slopes of J in u, m and F: eqs. 16 to 20.
@@ -98,12 +96,12 @@ class Hill:
         z or u x': their product is right - eta times z or u x'.
         """
         theta = point.theta
-        error = self.right - torch.sigmoid(point.score)  # V
+        error = self.right - torch.sigmoid(point.votes.score)  # V
         workers = torch.zeros_like(wide(theta), dtype=torch.float64)
         map = torch.zeros_like(theta["map"]) if "map" in theta else None
         for number, block in enumerate(self._blocks()):
             own = error[block.votes]
-            block.pairs.add_over_workers(workers, own, block.x if map is None else point.z[number])  # eq. 19
+            block.pairs.add_over_workers(workers, own, block.x if map is None else point.votes.z[number])  # eq. 19
             if map is not None:
                 of_z = block.pairs.over_tasks(own, theta["workers"])[:, :-1]  # n,d
                 map.addmm_(of_z.t(), block.x[:, : map.shape[1]])  # eq. 20
@@ -111,9 +109,23 @@ class Hill:
         out["workers"] += workers[:, : out["workers"].shape[1]]
         return out if map is None else {**out, "map": out["map"] + map}
 
+    def stiffness(self, theta: Theta) -> Theta:
+        """About minus the second derivatives of J in u and F, one by one: what a first step is scaled by.
+
+        A vote's is at most 1/4 of the square of what it multiplies with: a topic has variance one, a feature 1 / D.
+        """
+        u, map = theta["workers"], theta.get("map")
+        many = torch.bincount(self.worker, minlength=len(u))[:, None] / 4  # M,1
+        out = {name: torch.ones_like(part) for name, part in theta.items()}
+        out["workers"] = self.prior.penalty + many * (ALONG / (u.shape[1] - 1) if map is None else 1.0) * out["workers"]
+        out["workers"][:, -1:] = self.prior.penalty + many
+        if map is not None:
+            out["map"] += ((many * u.square()).sum(0)[:-1] * (ALONG / map.shape[1]))[:, None]
+        return out
+
     def ray(self, point: Point, along: Theta) -> Ray:
         """What lies in a direction."""
-        first, z = torch.empty_like(point.score), []
+        first, z = torch.empty_like(point.votes.score), []
         second = torch.empty_like(first) if "map" in along else None
         u, du = point.theta["workers"], wide(along)
         for number, block in enumerate(self._blocks()):
@@ -121,26 +133,13 @@ class Hill:
                 first[block.votes] = block.pairs.dots(block.x, du)
                 continue
             z.append(mapped(block.x, along["map"], 0.0))
-            both = torch.cat([point.z[number], z[-1]], 1)
+            both = torch.cat([point.votes.z[number], z[-1]], 1)
             first[block.votes] = block.pairs.dots(both, torch.cat([du, u], 1))
             second[block.votes] = block.pairs.dots(z[-1], du)
         return Ray(self, point, along, first, second, tuple(z))
 
     def _blocks(self) -> Iterator[Block]:
         return self.places.blocks(self.worker, self.offsets)
-
-
-def scored(blocks: Iterable[Block], theta: Theta) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """The score u'z of each vote, and z of the tasks (none where it is x), block by block."""
-    map, u = theta.get("map"), wide(theta)
-    for block in blocks:
-        z = mapped(block.x, map)
-        yield block.pairs.dots(z, u), None if map is None else z
-
-
-def wide(theta: Theta) -> Tensor:
-    """Embeddings as wide as what they meet: topics, or features with zeros."""
-    return theta["workers"] if "map" in theta else aligned(theta["workers"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +181,7 @@ class Ray:
         none = torch.zeros(1, device=self.first.device)
         for s in (slice(i, i + PART) for i in range(0, len(self.first), PART)):
             a, b = self.first[s], none if self.second is None else self.second[s]
-            right, score = self.hill.right[s], self.start.score[s] + t * (a + t * b)
+            right, score = self.hill.right[s], self.start.votes.score[s] + t * (a + t * b)
             eta, pace = torch.sigmoid(score), a + 2 * t * b
             # log(1 - eta) = log eta - score
             totals[0] += (F.logsigmoid(score) - (1 - right) * (score + self.hill.wrong)).sum()
@@ -203,6 +202,7 @@ class Ray:
 
     def at(self, t: float) -> Point:
         theta = {name: part + t * self.along[name] for name, part in self.start.theta.items()}
-        score = torch.add(self.start.score, self.first, alpha=t)
+        score = torch.add(self.start.votes.score, self.first, alpha=t)
         score = score if self.second is None else score.add_(self.second, alpha=t * t)
-        return Point(theta, score, tuple(torch.add(z, dz, alpha=t) for z, dz in zip(self.start.z, self.z, strict=True)))
+        z = tuple(torch.add(z, dz, alpha=t) for z, dz in zip(self.start.votes.z, self.z, strict=True))
+        return Point(theta, Standing(score, z))

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from voxpop.channels.base import Theta
 from voxpop.learn.networks import Scale
 from voxpop.learn.rows import CHUNK, Rows
 from voxpop.numerics.pairs import Pairs
@@ -46,6 +47,14 @@ class Block:
     votes: slice  # among all
 
 
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How votes stand under some embeddings and map."""
+
+    score: Tensor  # V: u'z of each vote
+    z: tuple[Tensor, ...]  # n,d+1: of the tasks of each block; none where z = x
+
+
 class Places:
     """The features x of some tasks, in blocks; and where they lie among topics: z = F x, without F x itself.
 
@@ -57,6 +66,7 @@ class Places:
         self.device = torch.device("cpu")
         self._kept: list[Tensor] | None = None
         self._met: tuple[Tensor, list[Pairs], list[slice]] | None = None
+        self._stood: tuple[Tensor, Tensor, Standing] | None = None
 
     @property
     def width(self) -> int:
@@ -88,6 +98,23 @@ class Places:
         for x, pairs, votes in zip(self.features(), *self._met[1:], strict=True):
             yield Block(x, pairs, votes)
 
+    def standing(self, worker: Tensor, offsets: Tensor, theta: Theta) -> Standing:
+        """Of these votes. An E-step asks for it, and the M-step after it once more: the last one is kept."""
+        if self._stood is None or self._stood[0] is not worker or self._stood[1] is not theta["workers"]:
+            found = self._stand(self.blocks(worker, offsets), theta)
+            self._stood = (worker, theta["workers"], found)
+        return self._stood[2]
+
+    @staticmethod
+    def _stand(blocks: Iterator[Block], theta: Theta) -> Standing:
+        map, u = theta.get("map"), wide(theta)
+        score, z = [u.new_zeros(0)], []
+        for block in blocks:
+            at = mapped(block.x, map)
+            score.append(block.pairs.dots(at, u))
+            z += [] if map is None else [at]
+        return Standing(torch.cat(score), tuple(z))
+
     def _meet(self, worker: Tensor, offsets: Tensor) -> tuple[list[Pairs], list[slice]]:
         starts = [*range(0, len(self.tasks), self._step), len(self.tasks)]
         votes = [slice(*ends) for ends in pairwise(offsets[starts].tolist())]
@@ -109,6 +136,11 @@ def mapped(x: Tensor, map: Tensor | None, constant: float = 1.0) -> Tensor:
     z[:, :-1] = (map @ x[:, : map.shape[1]].t()).t()
     z[:, -1] = constant
     return z
+
+
+def wide(theta: Theta) -> Tensor:
+    """Embeddings as wide as what they meet: topics, or features with zeros."""
+    return theta["workers"] if "map" in theta else aligned(theta["workers"])
 
 
 def aligned(rows: Tensor) -> Tensor:
