@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -32,11 +32,11 @@ def draws(network: nn.Module, x: Tensor, samples: int, seed: int) -> Tensor:
     same, varying = halves(network)
     x, out = same(x), []
     if _is_last(varying, x):
-        return _of_last(varying[0], varying[1], x, [_seed(seed, number, 0) for number in range(samples)])
+        return _of_last(*varying, x, tuple(_seed(seed, number, 0) for number in range(samples)))
     for number in range(samples):
         with drawn(varying, seed, number):
             out.append(_log(varying, x))
-    return torch.stack(out)
+    return torch.stack([log.t() for log in out]).mT
 
 
 def _is_last(varying: nn.Sequential, x: Tensor) -> bool:
@@ -44,14 +44,20 @@ def _is_last(varying: nn.Sequential, x: Tensor) -> bool:
     return [type(layer) for layer in varying] == [nn.Dropout, nn.Linear] and x.dim() == 2
 
 
-def _of_last(dropout: nn.Module, linear: nn.Module, x: Tensor, seeds: list[int]) -> Tensor:
+def _of_last(dropout: nn.Dropout, linear: nn.Linear, x: Tensor, seeds: tuple[int, ...]) -> Tensor:
     """``draws`` of a last layer: eq. 3 as it stands, the masks on its weights, all draws in one product: T,B,K."""
-    masks = _masked(dropout, torch.ones_like(x[:1]), seeds)  # T,1,H
+    masks = _masks(dropout.p, x.shape[1], seeds, x.device)  # T,1,H
     weight = masks * linear.weight  # T,K,H
     logits = (weight.flatten(0, 1) @ x.t()).view(len(seeds), -1, len(x))  # T,K,B
     if linear.bias is not None:
         logits += linear.bias[:, None]
     return logits.float().log_softmax(1).transpose(1, 2)
+
+
+@lru_cache(maxsize=8)
+def _masks(p: float, width: int, seeds: tuple[int, ...], device: torch.device) -> Tensor:
+    """The masks of a dropout, the same for any rows: T,1,H."""
+    return _masked(nn.Dropout(p), torch.ones(1, width, device=device), seeds)
 
 
 def halves(network: nn.Module) -> tuple[nn.Sequential, nn.Sequential]:
@@ -69,7 +75,7 @@ def _in_a_row(network: nn.Module) -> list[nn.Module]:
 
 def mean_of(log: Tensor) -> Tensor:
     """Eq. 4: the log of the mean over draws (T,B,K) of p(class | x): B,K."""
-    return torch.logsumexp(log, 0) - math.log(len(log))
+    return torch.logsumexp(log.mT, 0).mT - math.log(len(log))  # draws have their rows side by side
 
 
 @contextmanager
@@ -92,7 +98,7 @@ def _drop(seed: int, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) 
     Torch's dropout knows only torch's own generator: it is set for this mask, and put back.
     """
     x = inputs[0]
-    offset, scaled = (_masked(layer, fill(x[:1]), [seed])[0] for fill in (torch.zeros_like, torch.ones_like))
+    offset, scaled = (_masked(layer, fill(x[:1]), (seed,))[0] for fill in (torch.zeros_like, torch.ones_like))
     dropped: Tensor = offset + x * (scaled - offset)
     return dropped
 
@@ -101,7 +107,7 @@ def _seed(seed: int, number: int, place: int) -> int:
     return generator(seed, "dropout", number, place).initial_seed() % (1 << 63)
 
 
-def _masked(layer: nn.Module, row: Tensor, seeds: list[int]) -> Tensor:
+def _masked(layer: nn.Module, row: Tensor, seeds: tuple[int, ...]) -> Tensor:
     """What is left of a row (1,...) by the mask of each seed: T,1,..."""
     was = layer.training
     try:
