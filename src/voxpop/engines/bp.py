@@ -21,7 +21,7 @@ from voxpop.engines.em import clamp
 from voxpop.engines.loop import Info, Run, iterate
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.segments import segment_sum
+from voxpop.numerics.segments import rows_of_a_block, segment_sum
 from voxpop.numerics.simplex import softmax_rows
 from voxpop.votes import Batch
 
@@ -80,6 +80,17 @@ def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
     A message that excludes a class (a zero in a prototype) is counted apart: -inf minus -inf is not a
     number. Where the messages exclude every class, what was believed before them stands.
     """
+    incoming, belief = torch.empty_like(outgoing), before.new_empty(batch.B, batch.K)
+    task = vote = 0
+    for part in batch.pieces(min(rows_of_a_block(8 * batch.K, batch.device), max(batch.B, 1))):
+        tasks, votes = slice(task, task + part.B), slice(vote, vote + part.V)
+        incoming[votes], belief[tasks] = _gathered(part, before[tasks], outgoing[votes])
+        task, vote = tasks.stop, votes.stop
+    return State(outgoing, incoming, belief)
+
+
+def _gathered(batch: Batch, before: Tensor, outgoing: Tensor) -> tuple[Tensor, Tensor]:
+    """m[task -> worker] of each vote, and the belief: V,K and B,K."""
     task, shut = batch.task.long(), outgoing == -torch.inf
     said = outgoing.masked_fill(shut, 0.0)  # V,K
     total = before + segment_sum(said, batch.offsets).float()  # B,K
@@ -90,7 +101,7 @@ def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
         total = total.masked_fill(excluded > 0.5, -torch.inf)
         left = torch.where(left.isneginf().all(1, keepdim=True), before[task], left)
         total = torch.where(total.isneginf().all(1, keepdim=True), before, total)
-    return State(outgoing, softmax_rows(left)[0], softmax_rows(total)[0])  # eq. 21
+    return softmax_rows(left)[0], softmax_rows(total)[0]  # eq. 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +191,7 @@ class Particles:
         zeros: Tensor | None = None
         for block, _, fit in self._fits(incoming):
             valid = block.valid[:, :, None].float()
-            fit.mul_(valid).add_(1 - valid)  # the others fit: their log is zero
+            fit = torch.addcmul(1 - valid, fit, valid)  # what only fills the block fits: its log is zero
             product = _products(_products(fit))  # P,c/4,S: a log costs as much as several products
             if bool(product.amin() < TINY):
                 shut = fit <= 0
