@@ -12,6 +12,7 @@ from sklearn.mixture import GaussianMixture
 from torch import nn
 
 from tests.crowds import assign
+from voxpop.learn import places
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
 from voxpop.learn.expertise import Expert, Reliability, said
@@ -106,6 +107,41 @@ def test_value_and_slopes_are_those_of_the_paper(low_rank: bool, shared: bool, K
                 ends.append(objective(p, *rest))
             part[place] = kept
             assert float(slope[name][place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3, abs=1e-4), name
+
+
+@pytest.mark.parametrize("low_rank", [True, False])
+def test_along_a_ray_the_value_is_that_of_where_it_leads(low_rank: bool) -> None:
+    """And its derivatives are those of the value by differences; the best step is the highest."""
+    of = data()
+    made = channel(of, low_rank)
+    batch = of.votes.whole
+    right = torch.rand(batch.V, generator=torch.Generator().manual_seed(1))
+    on = hill(made, batch, right)
+    ray = on.ray(on.at(random(made)), random(made, seed=2))
+    for t in (0.0, 0.3, -0.7):
+        height, slope, bend = ray.look(t)
+        assert height == pytest.approx(on.value(on.at(ray.at(t).theta)), rel=1e-5)
+        assert ray.at(t).votes.score.tolist() == pytest.approx(on.at(ray.at(t).theta).votes.score.tolist(), abs=1e-4)
+        below, above = ray.look(t - 0.01), ray.look(t + 0.01)
+        assert slope == pytest.approx((above[0] - below[0]) / 0.02, rel=1e-2, abs=1e-2)
+        assert bend == pytest.approx((above[1] - below[1]) / 0.02, rel=1e-2, abs=1e-2)
+    uphill = on.ray(ray.start, on.slope(ray.start))
+    best = uphill.best()
+    heights = [uphill.look(best * share)[0] for share in np.linspace(0, 2, 41)]
+    assert uphill.look(best)[0] > heights[0] + 0.9 * (max(heights) - heights[0])
+
+
+def test_features_that_are_read_again_in_every_step_are_climbed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = data(tasks=60)
+    found = []
+    for kept in (1 << 27, 0):
+        monkeypatch.setattr(places, "KEPT", kept)
+        monkeypatch.setattr(places, "CHUNK", 7)
+        monkeypatch.setattr(places, "TOGETHER", 7)
+        made = channel(of)
+        belief = torch.eye(3)[torch.arange(60) % 3]
+        found.append(made.update(made.stats(of.votes.whole, belief), None)["workers"])
+    assert torch.equal(*found)
 
 
 def test_the_slope_is_eq_16_times_eq_17() -> None:
@@ -266,6 +302,16 @@ def test_draws_do_not_depend_on_the_rows_beside_nor_on_torchs_own_randomness() -
     assert torch.equal(torch.get_rng_state(), before)
     assert not net.training
     assert len(draws(net[0], x, 3, 0)) == 1  # nothing to draw
+
+
+def test_draws_of_a_last_layer_are_those_of_any_layer() -> None:
+    first, last = nn.Sequential(nn.Linear(2, 16), nn.ReLU()), nn.Linear(16, 3)
+    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(0))
+    quick, slow = (
+        draws(nn.Sequential(first, nn.Dropout(0.4), *more, last).eval(), x, 6, 0) for more in ((), (nn.Identity(),))
+    )
+    assert torch.allclose(quick, slow, atol=1e-6)
+    assert not torch.equal(quick[0], quick[1])
 
 
 # -- STAL's topics --------------------------------------------------------------------------------------

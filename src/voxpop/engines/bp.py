@@ -25,7 +25,6 @@ from voxpop.numerics.segments import rows_of_a_block, segment_sum
 from voxpop.numerics.simplex import softmax_rows
 from voxpop.votes import Batch
 
-
 TINY = 1e-36  # products of fits below would lose digits
 
 

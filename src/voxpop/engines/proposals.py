@@ -51,7 +51,7 @@ def propose(prior: WorkerPrior, theta: Theta, samples: int, seed: int, limit: in
     tables = torch.empty(M, K, samples, K, device=posterior.device)  # as [worker, label, sample, truth]
     log_weight = torch.empty(M, samples, device=posterior.device)
     together = max(1, min(POOL, BLOCK // (samples * K * K)))  # workers
-    for part in torch.arange(M, device=posterior.device).split(together):
+    for part in torch.split(torch.arange(M, device=posterior.device), together):
         wide = before + SHARPNESS * (after[part] - before)
         log_rows = torch.cat([pool[part % POOL], _draw(wide, half, rng)], 2)  # m,C,S,R
         log_weight[part] = _log_weight(before, wide, log_rows, half / samples)

@@ -69,7 +69,7 @@ class Naturals:
 
     def evidence(self, batch: Batch) -> Tensor:
         """Sum over the votes of each task of E[log Lambda[worker, truth, label]], the last term of eq. 14: B,K."""
-        if batch.V >= len(self.sums):  # the whole table is less work
+        if len(self.sums) <= batch.V:  # the whole table is less work
             return batch.by_task.sum(posterior(self.of_workers)["log"].flatten(0, 1))
         own, rows = self._of_votes(batch)
         return batch.over_tasks(torch.digamma(own) - torch.digamma(rows)).float()

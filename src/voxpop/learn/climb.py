@@ -6,7 +6,6 @@ The mean of the embeddings is not searched for: it is always the likeliest for w
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from voxpop.channels.base import Theta
 from voxpop.learn.hill import Hill, Prior

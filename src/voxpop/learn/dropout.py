@@ -32,7 +32,7 @@ def draws(network: nn.Module, x: Tensor, samples: int, seed: int) -> Tensor:
     same, varying = halves(network)
     x, out = same(x), []
     if _is_last(varying, x):
-        return _of_last(*varying, x, tuple(_seed(seed, number, 0) for number in range(samples)))
+        return _of_last(varying, x, tuple(_seed(seed, number, 0) for number in range(samples)))
     for number in range(samples):
         with drawn(varying, seed, number):
             out.append(_log(varying, x))
@@ -44,8 +44,10 @@ def _is_last(varying: nn.Sequential, x: Tensor) -> bool:
     return [type(layer) for layer in varying] == [nn.Dropout, nn.Linear] and x.dim() == 2
 
 
-def _of_last(dropout: nn.Dropout, linear: nn.Linear, x: Tensor, seeds: tuple[int, ...]) -> Tensor:
+def _of_last(varying: nn.Sequential, x: Tensor, seeds: tuple[int, ...]) -> Tensor:
     """``draws`` of a last layer: eq. 3 as it stands, the masks on its weights, all draws in one product: T,B,K."""
+    dropout, linear = varying
+    assert isinstance(dropout, nn.Dropout) and isinstance(linear, nn.Linear)
     masks = _masks(dropout.p, x.shape[1], seeds, x.device)  # T,1,H
     weight = masks * linear.weight  # T,K,H
     logits = (weight.flatten(0, 1) @ x.t()).view(len(seeds), -1, len(x))  # T,K,B

@@ -32,7 +32,6 @@ class Parcels:
     def batches(self) -> list[Batch]:
         return list(self.data.votes.batch(self.order).to(self.device).pieces(self.size))
 
-
     def together(self, many: int) -> list[Batch]:
         """Batches of so many parcels."""
         if self._wide is None or self._wide[0] != many:

@@ -1,6 +1,7 @@
 """Many draws of gamma variables in few operations on whole tensors, in float32.
 
-Marsaglia and Tsang (2000), "A simple method for generating gamma variables". Exact in distribution, to a float's 24 bits.
+Marsaglia and Tsang (2000), "A simple method for generating gamma variables". Exact in distribution, to the 24 bits of a
+float.
 """
 
 from __future__ import annotations

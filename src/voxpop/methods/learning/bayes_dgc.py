@@ -25,7 +25,7 @@ from voxpop.options import above, anything, at_least, flag, option, pair_above
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
-TOGETHER, STEPS = 8, 16  # parcels for one natural step, where there are enough for so many steps in a pass
+TOGETHER, STEPS = 512, 16  # tasks for one natural step, where there are enough for so many steps in a pass
 
 
 class Bayesian(Believing):
@@ -81,7 +81,7 @@ class Bayesian(Believing):
             logp = logits.float().log_softmax(1)
             if self.passes < 1:  # no pass has told what is usual
                 self._become_usual(logp)
-            batch, own = parcel.together(max(1, min(TOGETHER, self.tasks // (STEPS * parcel.usual_size))))
+            batch, own = parcel.together(max(1, min(TOGETHER, self.tasks // STEPS) // parcel.usual_size))
             if own.start == 0:
                 self.q, self._found = self.q.to(batch.device), []
                 self._said = self.q.log_classes() + self.q.evidence(batch)

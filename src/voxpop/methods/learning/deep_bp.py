@@ -36,6 +36,9 @@ class Propagating(Ascending):
     The channel is the mean of each matrix: it foretells votes, and judges those on new tasks.
     """
 
+    _theta: Theta
+    _told: tuple[Batch, Tensor] | None  # the votes and the messages to their workers, where the matrices are not found
+
     def __init__(
         self, network: nn.Module, prior: WorkerPrior, data: Data, *, samples: int, seed: int, passes: int, most: float
     ) -> None:
@@ -65,7 +68,7 @@ class Propagating(Ascending):
         return None
 
     @property
-    def theta(self) -> Theta:  # type: ignore[override]
+    def theta(self) -> Theta:
         """The mean of each matrix, found when it is first asked for after a refresh."""
         if self._told is not None:
             self._theta = Confusion.at(self._mean(*self._told))

@@ -37,7 +37,9 @@ class Targeted(Streamed):
     """A worker is right on a task with the chance sigmoid(u_j' z_i); what z_i is, the method says."""
 
     penalty: float = option(1.0, above(0), "lambda = 1 / variance of the workers' embeddings")
-    inner_steps: int = option(2, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd")
+    inner_steps: int = option(
+        2, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd; the first takes 10"
+    )
 
     draws = 1  # of the network's weights
     climbs = "lbfgs"
