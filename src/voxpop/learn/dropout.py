@@ -47,7 +47,8 @@ def _is_last(varying: nn.Sequential, x: Tensor) -> bool:
 def _of_last(varying: nn.Sequential, x: Tensor, seeds: tuple[int, ...]) -> Tensor:
     """``draws`` of a last layer: eq. 3 as it stands, the masks on its weights, all draws in one product: T,B,K."""
     dropout, linear = varying
-    assert isinstance(dropout, nn.Dropout) and isinstance(linear, nn.Linear)
+    assert isinstance(dropout, nn.Dropout)
+    assert isinstance(linear, nn.Linear)
     masks = _masks(dropout.p, x.shape[1], seeds, x.device)  # T,1,H
     weight = masks * linear.weight  # T,K,H
     logits = (weight.flatten(0, 1) @ x.t()).view(len(seeds), -1, len(x))  # T,K,B
