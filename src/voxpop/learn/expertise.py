@@ -26,7 +26,7 @@ from voxpop.learn.climb import climb
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
 from voxpop.learn.hill import Hill, Prior
-from voxpop.learn.places import Places, topics
+from voxpop.learn.places import Places, aligned, topics
 from voxpop.numerics.pairs import Pairs
 from voxpop.numerics.seeds import generator
 from voxpop.numerics.segments import segment_sum
@@ -55,7 +55,7 @@ class Reliability(OwnLabelChannel):
     @staticmethod
     def scores(batch: Batch, theta: Theta, z: Tensor) -> Tensor:
         """u_j' z_i of each vote: V."""
-        return Pairs(batch.worker, batch.offsets).dots(z, theta["workers"])
+        return Pairs(batch.worker, batch.offsets).dots(aligned(z), aligned(theta["workers"]))
 
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
         return {

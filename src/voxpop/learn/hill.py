@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from voxpop.channels.base import Theta
-from voxpop.learn.places import Block, Places, Standing, mapped, wide
+from voxpop.learn.places import Block, Places, Standing, aligned, mapped
 
 PART = 1 << 17  # votes whose scores are looked at together
 ALONG = 10.0  # features go together: a slope in them meets about so many times the curvature of one of them
@@ -97,13 +97,14 @@ class Hill:
         """
         theta = point.theta
         error = self.right - torch.sigmoid(point.votes.score)  # V
-        workers = torch.zeros_like(wide(theta), dtype=torch.float64)
+        u = aligned(theta["workers"])
+        workers = torch.zeros_like(u, dtype=torch.float64)
         map = torch.zeros_like(theta["map"]) if "map" in theta else None
         for number, block in enumerate(self._blocks()):
             own = error[block.votes]
             block.pairs.add_over_workers(workers, own, block.x if map is None else point.votes.z[number])  # eq. 19
             if map is not None:
-                of_z = block.pairs.over_tasks(own, theta["workers"])[:, :-1]  # n,d
+                of_z = block.pairs.over_tasks(own, u)[:, : len(map)]  # n,d
                 map.addmm_(of_z.t(), block.x[:, : map.shape[1]])  # eq. 20
         out = self.prior.slopes(theta)
         out["workers"] += workers[:, : out["workers"].shape[1]]
@@ -127,7 +128,7 @@ class Hill:
         """What lies in a direction."""
         first, z = torch.empty_like(point.votes.score), []
         second = torch.empty_like(first) if "map" in along else None
-        u, du = point.theta["workers"], wide(along)
+        u, du = aligned(point.theta["workers"]), aligned(along["workers"])
         for number, block in enumerate(self._blocks()):
             if second is None:
                 first[block.votes] = block.pairs.dots(block.x, du)

@@ -52,7 +52,7 @@ class Standing:
     """How votes stand under some embeddings and map."""
 
     score: Tensor  # V: u'z of each vote
-    z: tuple[Tensor, ...]  # n,d+1: of the tasks of each block; none where z = x
+    z: tuple[Tensor, ...]  # n,W: of the tasks of each block; none where z = x
 
 
 class Places:
@@ -107,7 +107,7 @@ class Places:
 
     @staticmethod
     def _stand(blocks: Iterator[Block], theta: Theta) -> Standing:
-        map, u = theta.get("map"), wide(theta)
+        map, u = theta.get("map"), aligned(theta["workers"])
         score, z = [u.new_zeros(0)], []
         for block in blocks:
             at = mapped(block.x, map)
@@ -129,20 +129,22 @@ def topics(x: Tensor, map: Tensor | None) -> Tensor:
 
 
 def mapped(x: Tensor, map: Tensor | None, constant: float = 1.0) -> Tensor:
-    """``topics`` of features as they are kept (n,W): n,d+1, or n,W without a map."""
+    """``topics`` of features as they are kept, n,W: as these with a last topic and zeros, n,W of their own."""
     if map is None:
         return x
-    z = x.new_empty(len(x), len(map) + 1)
-    z[:, :-1] = (map @ x[:, : map.shape[1]].t()).t()
-    z[:, -1] = constant
+    d, D = map.shape
+    z = x.new_zeros(len(x), _whole(d + 1))
+    z[:, :d] = (map @ x[:, :D].t()).t()
+    z[:, d] = constant
     return z
 
 
-def wide(theta: Theta) -> Tensor:
-    """Embeddings as wide as what they meet: topics, or features with zeros."""
-    return theta["workers"] if "map" in theta else aligned(theta["workers"])
-
-
 def aligned(rows: Tensor) -> Tensor:
-    """With as many zeros as make rows aligned: n,W."""
-    return F.pad(rows, (0, -rows.shape[1] % ALIGNED))
+    """With as many zeros as make rows aligned, wherever they were: n,W."""
+    out = rows.new_zeros(len(rows), _whole(rows.shape[1]))
+    out[:, : rows.shape[1]] = rows
+    return out
+
+
+def _whole(width: int) -> int:
+    return width + -width % ALIGNED
