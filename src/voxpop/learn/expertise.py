@@ -160,7 +160,9 @@ class Expert(Ascending):
         assert isinstance(self.channel, Reliability)
         if not self.theta:
             self.lift.learn(data.rows)
-            self.channel.places.device = self.belief.device if logp is None else logp.device
+        device = next(self.lift.buffers()).device
+        self.channel.places.device, self.belief = device, self.belief.to(device)
+        self.theta = {name: part.to(device) for name, part in self.theta.items()}
         self._batch, self._z = data.batch, None
         return super().refresh(data, logp)
 
