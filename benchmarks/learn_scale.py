@@ -22,7 +22,6 @@ FAMILIES = {
     "expertise": "DALC",
     "belief propagation": "DeepBP",
 }
-DEAR = {"DeepBP"}  # measured on a tenth of the tasks: an epoch takes minutes
 GROWTH = 13.0  # times the seconds for ten times the tasks: linear, and three tenths for what no longer fits a cache
 MOST = 4.0  # GiB of DeepBP's E-step
 
@@ -32,7 +31,7 @@ def run(quick: bool) -> Table:
     rows, growth = [], {}
     for family, name in FAMILIES.items():
         took: dict[int, float] = {}
-        for tasks in (sizes[0] // 10, sizes[0]) if name in DEAR else sizes:
+        for tasks in sizes:
             ran = module("benchmarks.learn_scale", "epoch", name, tasks)
             took[tasks] = ran.said["seconds"]
             cost = (short(ran.said["first"]), short(took[tasks]), gib(ran.peak))

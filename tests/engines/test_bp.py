@@ -184,6 +184,26 @@ def test_blocks_of_votes_do_not_change_the_messages() -> None:
     torch.testing.assert_close(whole, cut)
 
 
+def test_the_mean_matrix_of_draws_of_one_s_own_is_that_of_draws_that_all_share() -> None:
+    c = crowd(1, N=20, M=5, K=3, per_task=3)
+    tables = WorkerPrior("dirichlet", 3, *ALPHA).draw(50, seed=0).transpose(1, 2).contiguous()
+    incoming = torch.softmax(torch.randn(c.votes.V, 3, generator=torch.Generator().manual_seed(0)), 1)
+    shared = Particles(c.votes.whole, tables, torch.zeros(50))
+    own = Particles(c.votes.whole, tables.expand(5, -1, -1, -1), torch.zeros(5, 50))
+    torch.testing.assert_close(own.posterior_table(incoming), shared.posterior_table(incoming))
+    torch.testing.assert_close(own.messages(incoming), shared.messages(incoming))
+
+
+def test_a_worker_s_weights_are_products_of_what_fits_however_small() -> None:
+    """Nine votes on one label, draws that hardly allow it: their product leaves float32, its log does not."""
+    votes = Votes.from_arrays(range(9), [0] * 9, [0] * 9, tasks=range(9), classes=range(2))
+    right = torch.tensor([1e-9, 2e-9])
+    tables = torch.stack([right, 1 - right], 1)[:, :, None].expand(-1, -1, 2).contiguous()  # S,K,K, any truth
+    score, zeros = Particles(votes.whole, tables, torch.zeros(2))._scores(torch.full((9, 2), 0.5))
+    assert zeros is None
+    np.testing.assert_allclose(score[0], [-9 * np.log(2), 0], rtol=1e-5)
+
+
 @pytest.mark.parametrize("many", [1, 40, EXACT_UP_TO, EXACT_UP_TO + 1, 1500])
 def test_busy_workers_stay_in_the_range_of_numbers(many: int) -> None:
     """E[coin^c (1 - coin)^(r - c)] is about 2^-r in the middle: at 1,100 votes it left float64, and all was NaN."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from scipy.stats import dirichlet
 
 from tests.crowds import crowd
 from voxpop.channels.worker_prior import WorkerPrior
@@ -37,6 +39,18 @@ def test_draws_are_matrices_whose_weights_make_them_the_priors(
     assert torch.allclose(weight.sum(1), torch.ones(M, dtype=torch.float64), atol=0.15)
     right = (weight[:, :, None] * found.tables.diagonal(dim1=2, dim2=3)).sum(1) / weight.sum(1, keepdim=True)
     assert torch.allclose(right, torch.full((M, K), 2 / 3, dtype=torch.float64), atol=0.06)
+
+
+def test_a_weight_is_the_prior_over_the_mixture() -> None:
+    """Of two densities by SciPy, a third of the draws from the second."""
+    rng = np.random.default_rng(0)
+    before, wide = rng.random((K, 2)) + 0.2, rng.random((1, K, 2)) + 1.5  # C,R
+    rows = rng.dirichlet(np.ones(K), (6, 2)).transpose(2, 0, 1)  # C,S,R
+    p, q = (sum(dirichlet.logpdf(rows[:, :, r], alpha[:, r]) for r in range(2)) for alpha in (before, wide[0]))
+    expected = p - np.log(2 / 3 * np.exp(p) + 1 / 3 * np.exp(q)) - np.log(6)
+    log_rows = torch.from_numpy(rows).log().float()[None]
+    found = proposals._log_weight(torch.from_numpy(before), torch.from_numpy(wide), log_rows, 1 / 3)
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
 
 
 def test_what_is_drawn_is_what_messages_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ from sklearn.mixture import GaussianMixture
 from torch import nn
 
 from tests.crowds import assign
+from voxpop.learn import places
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
-from voxpop.learn.expertise import Expert, Flat, Places, Prior, Reliability, said
+from voxpop.learn.expertise import Expert, Reliability, said
+from voxpop.learn.hill import Hill, Prior
 from voxpop.learn.objective import asking
+from voxpop.learn.places import Flat, Places
 from voxpop.learn.rows import TensorRows
 from voxpop.learn.topics import Mixture
 from voxpop.numerics import simplex
-from voxpop.votes import Votes
+from voxpop.votes import Batch, Votes
 
 N, M, D, d = 20, 5, 4, 2
 Parts = dict[str, np.ndarray]
@@ -55,7 +59,7 @@ def random(of: Reliability, seed: int = 0, workers: int = M) -> dict[str, torch.
 
 
 def x_of(of: Reliability) -> np.ndarray:
-    return torch.cat(list(of.places.blocks())).double().numpy()
+    return torch.cat(list(of.places.features()))[:, :D].double().numpy()
 
 
 def objective(p: Parts, x: np.ndarray, right: np.ndarray, worker: np.ndarray, task: np.ndarray, K: int) -> float:
@@ -67,6 +71,18 @@ def objective(p: Parts, x: np.ndarray, right: np.ndarray, worker: np.ndarray, ta
     return float(votes.sum() - (prior + (p["map"] ** 2).sum() if "map" in p else prior) / 2)
 
 
+def hill(of: Reliability, batch: Batch, right: torch.Tensor) -> Hill:
+    stats = of.stats(batch, torch.zeros(batch.B, batch.K))
+    return of.hill({**stats, "right": right}, batch.K)
+
+
+def at(of: Reliability, batch: Batch, right: torch.Tensor, theta: dict[str, torch.Tensor]) -> tuple[float, Any]:
+    """The value, and its slopes."""
+    found = hill(of, batch, right)
+    point = found.at(theta)
+    return found.value(point), found.slope(point)
+
+
 @pytest.mark.parametrize("low_rank", [True, False])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("K", [2, 4])
@@ -76,8 +92,7 @@ def test_value_and_slopes_are_those_of_the_paper(low_rank: bool, shared: bool, K
     made = channel(of, low_rank, shared)
     theta, batch = random(made), of.votes.whole
     right = torch.rand(batch.V, generator=torch.Generator().manual_seed(1))
-    stats = {"right": right, "worker": batch.worker.long(), "task": batch.task.long()}
-    total, slope = made.value(stats, theta, float(np.log(K - 1)))
+    total, slope = at(made, batch, right, theta)
     p: Parts = {name: t.double().numpy() for name, t in theta.items()}
     rest = (x_of(made), right.double().numpy(), batch.worker.numpy(), batch.task.numpy(), K)
     assert total == pytest.approx(objective(p, *rest), rel=1e-5)
@@ -94,13 +109,48 @@ def test_value_and_slopes_are_those_of_the_paper(low_rank: bool, shared: bool, K
             assert float(slope[name][place]) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3, abs=1e-4), name
 
 
+@pytest.mark.parametrize("low_rank", [True, False])
+def test_along_a_ray_the_value_is_that_of_where_it_leads(low_rank: bool) -> None:
+    """And its derivatives are those of the value by differences; the best step is the highest."""
+    of = data()
+    made = channel(of, low_rank)
+    batch = of.votes.whole
+    right = torch.rand(batch.V, generator=torch.Generator().manual_seed(1))
+    on = hill(made, batch, right)
+    ray = on.ray(on.at(random(made)), random(made, seed=2))
+    for t in (0.0, 0.3, -0.7):
+        height, slope, bend = ray.look(t)
+        assert height == pytest.approx(on.value(on.at(ray.at(t).theta)), rel=1e-5)
+        assert ray.at(t).votes.score.tolist() == pytest.approx(on.at(ray.at(t).theta).votes.score.tolist(), abs=1e-4)
+        below, above = ray.look(t - 0.01), ray.look(t + 0.01)
+        assert slope == pytest.approx((above[0] - below[0]) / 0.02, rel=1e-2, abs=1e-2)
+        assert bend == pytest.approx((above[1] - below[1]) / 0.02, rel=1e-2, abs=1e-2)
+    uphill = on.ray(ray.start, on.slope(ray.start))
+    best = uphill.best()
+    heights = [uphill.look(best * share)[0] for share in np.linspace(0, 2, 41)]
+    assert uphill.look(best)[0] > heights[0] + 0.9 * (max(heights) - heights[0])
+
+
+def test_features_that_are_read_again_in_every_step_are_climbed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = data(tasks=60)
+    found = []
+    for kept in (1 << 27, 0):
+        monkeypatch.setattr(places, "KEPT", kept)
+        monkeypatch.setattr(places, "CHUNK", 7)
+        monkeypatch.setattr(places, "TOGETHER", 7)
+        made = channel(of)
+        belief = torch.eye(3)[torch.arange(60) % 3]
+        found.append(made.update(made.stats(of.votes.whole, belief), None)["workers"])
+    assert torch.equal(*found)
+
+
 def test_the_slope_is_eq_16_times_eq_17() -> None:
     """One vote: (p(y = L) / eta - p(y != L) / (1 - eta)) eta (1 - eta) F x, and the same times u x'."""
     of = data()
     made = channel(of, shared=False)
     theta = random(made)
-    vote = {"right": torch.tensor([0.8]), "worker": torch.tensor([2]), "task": torch.tensor([7])}
-    _, slope = made.value(vote, theta, 0.0)
+    one = Votes.from_arrays([7], [2], [0], tasks=range(N), workers=range(M), classes=range(2)).whole
+    _, slope = at(made, one, torch.tensor([0.8]), theta)
     u, F, x = theta["workers"][2].numpy(), theta["map"].numpy(), x_of(made)[7]
     z = np.append(F @ x, 1)
     eta = sigmoid(u @ z)
@@ -194,8 +244,8 @@ def test_algorithm_2_and_lbfgs_climb_the_same_hill(low_rank: bool) -> None:
         made = channel(of, low_rank, steps=steps, inner=inner)
         stats = made.stats(batch, belief)
         found[inner] = made.update(stats, made.start(M))
-        value[inner], _ = made.value(stats, found[inner], np.log(2))
-        start, _ = made.value(stats, made.start(M), np.log(2))
+        value[inner], _ = at(made, batch, stats["right"], found[inner])
+        start, _ = at(made, batch, stats["right"], made.start(M))
     climbed = value["lbfgs"] - start
     assert climbed > 5
     assert value["sgd"] == pytest.approx(value["lbfgs"], abs=0.02 * climbed)
@@ -252,6 +302,16 @@ def test_draws_do_not_depend_on_the_rows_beside_nor_on_torchs_own_randomness() -
     assert torch.equal(torch.get_rng_state(), before)
     assert not net.training
     assert len(draws(net[0], x, 3, 0)) == 1  # nothing to draw
+
+
+def test_draws_of_a_last_layer_are_those_of_any_layer() -> None:
+    first, last = nn.Sequential(nn.Linear(2, 16), nn.ReLU()), nn.Linear(16, 3)
+    x = torch.randn(5, 2, generator=torch.Generator().manual_seed(0))
+    quick, slow = (
+        draws(nn.Sequential(first, nn.Dropout(0.4), *more, last).eval(), x, 6, 0) for more in ((), (nn.Identity(),))
+    )
+    assert torch.allclose(quick, slow, atol=1e-6)
+    assert not torch.equal(quick[0], quick[1])
 
 
 # -- STAL's topics --------------------------------------------------------------------------------------

@@ -18,19 +18,6 @@ def t(values: object) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("alpha", ALPHAS, ids=str)
-def test_log_density_equals_scipy(alpha: list[float]) -> None:
-    p = np.random.default_rng(0).dirichlet(np.ones(len(alpha)), 5)
-    expected = [stats.dirichlet.logpdf(row, alpha) for row in p]
-    np.testing.assert_allclose(dirichlet.log_density(t(p).log(), t(alpha)), expected, rtol=1e-10)
-
-
-def test_log_density_at_a_zero_where_the_parameter_is_one() -> None:
-    """p^0 = 1 also for p = 0."""
-    found = dirichlet.log_density(t([[1.0, 0.0]]).log(), t([2.0, 1.0]))
-    assert found.item() == pytest.approx(np.log(2))
-
-
-@pytest.mark.parametrize("alpha", ALPHAS, ids=str)
 def test_expected_log_is_the_gradient_of_the_log_normaliser(alpha: list[float]) -> None:
     a = t(alpha).requires_grad_()
     (slope,) = torch.autograd.grad(dirichlet.log_norm(a), a)
@@ -56,7 +43,7 @@ def test_kl_of_betas_equals_quadrature(q: tuple[float, float], p: tuple[float, f
 def test_kl_of_dirichlets_equals_the_mean_over_draws() -> None:
     q, p = t([4.0, 1.5, 2.0]), t([1.0, 1.0, 3.0])
     draws = dirichlet.log_sample(q.expand(200_000, 3).contiguous(), generator(0, "kl"))
-    difference = dirichlet.log_density(draws, q) - dirichlet.log_density(draws, p)
+    difference = ((q - p) * draws).sum(1) - dirichlet.log_norm(q) + dirichlet.log_norm(p)
     error = difference.std() / len(draws) ** 0.5
     assert abs(difference.mean() - dirichlet.kl(q, p)) < 4 * error
     assert dirichlet.kl(q, q).item() == pytest.approx(0, abs=1e-12)

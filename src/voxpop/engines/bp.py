@@ -21,8 +21,11 @@ from voxpop.engines.em import clamp
 from voxpop.engines.loop import Info, Run, iterate
 from voxpop.numerics import dirichlet
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.segments import segment_sum
+from voxpop.numerics.segments import rows_of_a_block, segment_sum
+from voxpop.numerics.simplex import softmax_rows
 from voxpop.votes import Batch
+
+TINY = 1e-36  # products of fits below would lose digits
 
 
 class Factor(Protocol):
@@ -76,6 +79,17 @@ def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
     A message that excludes a class (a zero in a prototype) is counted apart: -inf minus -inf is not a
     number. Where the messages exclude every class, what was believed before them stands.
     """
+    incoming, belief = torch.empty_like(outgoing), before.new_empty(batch.B, batch.K)
+    task = vote = 0
+    for part in batch.pieces(min(rows_of_a_block(8 * batch.K, batch.device), max(batch.B, 1))):
+        tasks, votes = slice(task, task + part.B), slice(vote, vote + part.V)
+        incoming[votes], belief[tasks] = _gathered(part, before[tasks], outgoing[votes])
+        task, vote = tasks.stop, votes.stop
+    return State(outgoing, incoming, belief)
+
+
+def _gathered(batch: Batch, before: Tensor, outgoing: Tensor) -> tuple[Tensor, Tensor]:
+    """m[task -> worker] of each vote, and the belief: V,K and B,K."""
     task, shut = batch.task.long(), outgoing == -torch.inf
     said = outgoing.masked_fill(shut, 0.0)  # V,K
     total = before + segment_sum(said, batch.offsets).float()  # B,K
@@ -86,7 +100,7 @@ def gather(batch: Batch, before: Tensor, outgoing: Tensor) -> State:
         total = total.masked_fill(excluded > 0.5, -torch.inf)
         left = torch.where(left.isneginf().all(1, keepdim=True), before[task], left)
         total = torch.where(total.isneginf().all(1, keepdim=True), before, total)
-    return State(outgoing, torch.softmax(left, 1), torch.softmax(total, 1))  # eq. 21
+    return softmax_rows(left)[0], softmax_rows(total)[0]  # eq. 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +114,7 @@ class Particles:
     batch: Batch
     tables: Tensor  # S,K,K or M,S,K,K as [(worker,) sample, label, truth]
     log_weight: Tensor  # S or M,S: log p / q of each draw
-    block: int = 1 << 19  # numbers in flight
+    block: int = 1 << 18  # numbers in flight
 
     @property
     def draws(self) -> int:
@@ -115,7 +129,7 @@ class Particles:
                 left = weight[block.worker][:, None] / fit  # P,c,S: given the worker's other votes
             else:
                 left = self._left_out(score[block.worker][:, None], zeros[block.worker][:, None], fit)
-            message = torch.bmm(left, rows)  # P,c,K
+            message = torch.bmm(rows.mT, left.mT).mT  # P,c,K; a product of few columns is slow, one of few rows not
             mass = message.sum(2, keepdim=True)
             out[block.votes] = torch.where(
                 mass > 0, message / mass, 1 / message.shape[2]
@@ -136,8 +150,11 @@ class Particles:
 
     def posterior_table(self, incoming: Tensor) -> Tensor:
         """The mean confusion matrix of each worker: M,K,K as [worker, truth, label]."""
-        what = "mlsk" if self._rows.dim() == 4 else "lsk"
-        return torch.einsum(f"ms,{what}->mkl", self._posterior(incoming), self._rows)
+        weight, rows = self._posterior(incoming), self._rows  # M,S and (M,)K,S,K
+        if rows.dim() == 3:
+            return torch.einsum("ms,lsk->mkl", weight, rows)
+        each = [torch.bmm(weight[:, None], rows[:, label]) for label in range(rows.shape[1])]  # M,1,K
+        return torch.cat(each, 1).mT  # label by label: einsum would copy all draws
 
     def accuracy(self, incoming: Tensor, draws: int, seed: int) -> Tensor:
         """Draws of each worker's chance of being right: T,M.
@@ -172,13 +189,16 @@ class Particles:
         score = self.log_weight.double().expand(shape).clone()
         zeros: Tensor | None = None
         for block, _, fit in self._fits(incoming):
-            if bool(fit.min() <= 0):
-                zeros = torch.zeros(shape, device=incoming.device) if zeros is None else zeros
-                out = (fit <= 0) & block.valid[:, :, None]
-                zeros.index_add_(0, block.worker, out.sum(1).float())
-                fit = torch.where(fit > 0, fit, 1.0)
-            log = fit.log_().mul_(block.valid[:, :, None])
-            score.index_add_(0, block.worker, log.sum(1).double())
+            valid = block.valid[:, :, None].float()
+            fit = torch.addcmul(1 - valid, fit, valid)  # what only fills the block fits: its log is zero
+            product = _products(_products(fit))  # P,c/4,S: a log costs as much as several products
+            if bool(product.amin() < TINY):
+                shut = fit <= 0
+                if bool(shut.any()):
+                    zeros = torch.zeros(shape, device=incoming.device) if zeros is None else zeros
+                    zeros.index_add_(0, block.worker, shut.sum(1).float())
+                product = fit.masked_fill_(shut, 1.0)
+            score.index_add_(0, block.worker, product.log_().sum(1).double())
         return (score - score.amax(1, keepdim=True)).float(), zeros
 
     def _fits(self, incoming: Tensor) -> Iterator[tuple[Block, Tensor, Tensor]]:
@@ -195,3 +215,10 @@ class Particles:
     @cached_property
     def _blocks(self) -> list[Block]:
         return blocks_of(self.batch, max(1, self.block // self.draws))
+
+
+def _products(fit: Tensor) -> Tensor:
+    """Products of two by two along the votes of P,c,S; what is left over stays: P,(c+1)/2,S."""
+    half = fit.shape[1] // 2
+    product = fit[:, :half] * fit[:, half : 2 * half]
+    return torch.cat([product, fit[:, 2 * half :]], 1) if fit.shape[1] % 2 else product

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from voxpop.channels.dirichlet import posterior
 from voxpop.numerics import dirichlet
-from voxpop.numerics.segments import segment_sum
 from voxpop.votes import Batch
 
 SMALLEST = 1e-6  # the scale is brought back to one before float64 would lose anything
@@ -69,8 +69,10 @@ class Naturals:
 
     def evidence(self, batch: Batch) -> Tensor:
         """Sum over the votes of each task of E[log Lambda[worker, truth, label]], the last term of eq. 14: B,K."""
+        if len(self.sums) <= batch.V:  # the whole table is less work
+            return batch.by_task.sum(posterior(self.of_workers)["log"].flatten(0, 1))
         own, rows = self._of_votes(batch)
-        return segment_sum(torch.digamma(own) - torch.digamma(rows), batch.offsets).float()
+        return batch.over_tasks(torch.digamma(own) - torch.digamma(rows)).float()
 
     def likelihood(self, batch: Batch) -> Tensor:
         """E[Lambda[worker, truth, label]] of each vote: V,K."""

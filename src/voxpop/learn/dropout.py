@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
@@ -31,13 +31,39 @@ def draws(network: nn.Module, x: Tensor, samples: int, seed: int) -> Tensor:
         return _log(network, x)[None]
     same, varying = halves(network)
     x, out = same(x), []
+    if _is_last(varying, x):
+        return _of_last(varying, x, tuple(_seed(seed, number, 0) for number in range(samples)))
     for number in range(samples):
         with drawn(varying, seed, number):
             out.append(_log(varying, x))
-    return torch.stack(out)
+    return torch.stack([log.t() for log in out]).mT
 
 
-def halves(network: nn.Module) -> tuple[nn.Module, nn.Module]:
+def _is_last(varying: nn.Sequential, x: Tensor) -> bool:
+    """Whether all that differs between draws is a plain dropout before a last linear layer."""
+    return [type(layer) for layer in varying] == [nn.Dropout, nn.Linear] and x.dim() == 2
+
+
+def _of_last(varying: nn.Sequential, x: Tensor, seeds: tuple[int, ...]) -> Tensor:
+    """``draws`` of a last layer: eq. 3 as it stands, the masks on its weights, all draws in one product: T,B,K."""
+    dropout, linear = varying
+    assert isinstance(dropout, nn.Dropout)
+    assert isinstance(linear, nn.Linear)
+    masks = _masks(dropout.p, x.shape[1], seeds, x.device)  # T,1,H
+    weight = masks * linear.weight  # T,K,H
+    logits = (weight.flatten(0, 1) @ x.t()).view(len(seeds), -1, len(x))  # T,K,B
+    if linear.bias is not None:
+        logits += linear.bias[:, None]
+    return logits.float().log_softmax(1).transpose(1, 2)
+
+
+@lru_cache(maxsize=8)
+def _masks(p: float, width: int, seeds: tuple[int, ...], device: torch.device) -> Tensor:
+    """The masks of a dropout, the same for any rows: T,1,H."""
+    return _masked(nn.Dropout(p), torch.ones(1, width, device=device), seeds)
+
+
+def halves(network: nn.Module) -> tuple[nn.Sequential, nn.Sequential]:
     """The layers before the first that drops something, which are the same in every draw, and the others."""
     layers = _in_a_row(network)
     first = next(place for place, layer in enumerate(layers) if dropouts(layer))
@@ -52,14 +78,14 @@ def _in_a_row(network: nn.Module) -> list[nn.Module]:
 
 def mean_of(log: Tensor) -> Tensor:
     """Eq. 4: the log of the mean over draws (T,B,K) of p(class | x): B,K."""
-    return torch.logsumexp(log, 0) - math.log(len(log))
+    return torch.logsumexp(log.mT, 0).mT - math.log(len(log))  # draws have their rows side by side
 
 
 @contextmanager
 def drawn(network: nn.Module, seed: int, number: int) -> Iterator[None]:
     """Inside, the network in evaluation drops by masks of this draw."""
     hooks = [
-        layer.register_forward_hook(partial(_drop, generator(seed, "dropout", number, place).initial_seed()))
+        layer.register_forward_hook(partial(_drop, _seed(seed, number, place)))
         for place, layer in enumerate(dropouts(network))
     ]
     try:
@@ -75,20 +101,26 @@ def _drop(seed: int, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) 
     Torch's dropout knows only torch's own generator: it is set for this mask, and put back.
     """
     x = inputs[0]
-    devices = [x.device] if x.device.type == "cuda" else []
-    offset = _masked(layer, torch.zeros_like(x[:1]), seed, devices)
-    scaled = _masked(layer, torch.ones_like(x[:1]), seed, devices)
+    offset, scaled = (_masked(layer, fill(x[:1]), (seed,))[0] for fill in (torch.zeros_like, torch.ones_like))
     dropped: Tensor = offset + x * (scaled - offset)
     return dropped
 
 
-def _masked(layer: nn.Module, row: Tensor, seed: int, devices: list[torch.device]) -> Tensor:
+def _seed(seed: int, number: int, place: int) -> int:
+    return generator(seed, "dropout", number, place).initial_seed() % (1 << 63)
+
+
+def _masked(layer: nn.Module, row: Tensor, seeds: tuple[int, ...]) -> Tensor:
+    """What is left of a row (1,...) by the mask of each seed: T,1,..."""
     was = layer.training
     try:
-        with torch.random.fork_rng(devices):
-            _own_generator(row.device).manual_seed(seed % (1 << 63))
-            masked: Tensor = layer.train().forward(row)  # not called, or this hook would call itself
-            return masked
+        with torch.random.fork_rng([row.device] if row.device.type == "cuda" else []):
+            left, own = [], _own_generator(row.device)
+            layer.train()
+            for seed in seeds:
+                own.manual_seed(seed)
+                left.append(layer.forward(row))  # not called, or the hook would call itself
+            return torch.stack(left)
     finally:
         layer.train(was)
 

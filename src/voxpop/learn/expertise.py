@@ -11,7 +11,7 @@ variance. Features are scaled so that a row of x has length one on average, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,112 +22,19 @@ from torch import Tensor, nn
 from voxpop.channels.base import Stats, Theta
 from voxpop.channels.own_label import OwnLabelChannel, add_own, own_belief
 from voxpop.learn.ascent import Ascending
+from voxpop.learn.climb import climb
 from voxpop.learn.data import Data
 from voxpop.learn.dropout import draws, mean_of
-from voxpop.learn.networks import Scale
-from voxpop.learn.rows import CHUNK, Rows
+from voxpop.learn.hill import Hill, Prior
+from voxpop.learn.places import Places, aligned, topics
+from voxpop.numerics.pairs import Pairs
 from voxpop.numerics.seeds import generator
-from voxpop.numerics.segments import scatter_sum, segment_sum
+from voxpop.numerics.segments import segment_sum
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
-KEPT = 1 << 27  # numbers: features that are fewer are kept in memory, others are read again in every step
-
-
-class Flat(nn.Module):
-    """Features on the network's scale as rows of length one on average."""
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__()
-        self.scale = Scale(rows.shape).learn(rows)
-        self.width = int(torch.Size(rows.shape).numel())  # D
-
-    def learn(self, rows: Rows) -> None:
-        """Nothing: the scale is known."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        scaled: Tensor = self.scale(x)
-        return scaled.flatten(1) / math.sqrt(self.width)  # B,D
-
-
-class Places:
-    """The features x of some tasks, in blocks: all that is asked of them is F x, and the slope of a sum in F."""
-
-    def __init__(self, rows: Rows, lift: Any, tasks: Tensor) -> None:
-        self.rows, self.lift, self.tasks = rows, lift, tasks
-        self.device = torch.device("cpu")
-        self._kept: list[Tensor] | None = None
-
-    @property
-    def width(self) -> int:
-        return int(self.lift.width)
-
-    def blocks(self) -> Iterator[Tensor]:
-        """Rows of features, some tasks at a time: read once where they fit, else every time."""
-        if self._kept is None and len(self.tasks) * self.width <= KEPT:
-            self._kept = list(self._read())
-        return self._read() if self._kept is None else iter(self._kept)
-
-    def _read(self) -> Iterator[Tensor]:
-        return (self.lift(self.rows.take(part).to(self.device)) for part in torch.split(self.tasks, CHUNK))
-
-    def lie(self, map: Tensor | None) -> Tensor:
-        """z of each task: F x and a last topic of 1. Without F, x itself: N,d+1."""
-        return torch.cat([topics(x, map) for x in self.blocks()])
-
-    def slope(self, of_z: Tensor) -> Tensor:
-        """The slope in F of what has these slopes (N,d) in F x: d,D."""
-        start, out = 0, torch.zeros(of_z.shape[1], self.width, device=of_z.device)
-        for x in self.blocks():
-            out.addmm_(of_z[start : start + len(x)].t(), x)
-            start += len(x)
-        return out
-
-
-def topics(x: Tensor, map: Tensor | None) -> Tensor:
-    """z = F x (x itself without F), and the topic that is 1 for every task: B,d+1."""
-    z = x if map is None else x @ map.t()
-    return F.pad(z, (0, 1), value=1.0)
-
-
-@dataclass(frozen=True)
-class Prior:
-    """What is believed of embeddings and map before any vote."""
-
-    penalty: float  # lambda = 1 / sigma^2 of eq. 7
-    shared: bool  # whether the mean of the embeddings is learned, or zero
-
-    def log(self, theta: Theta) -> Tensor:
-        """log p(u, F) up to a constant; float64."""
-        away = (theta["workers"] - theta["mean"]).double().square().sum()
-        total = -0.5 * self.penalty * away - 0.5 * theta["mean"].double().square().sum()
-        return total - 0.5 * theta["map"].double().square().sum() if "map" in theta else total
-
-    def slopes(self, theta: Theta) -> Theta:
-        """Eq. 18 with lambda = 1 / sigma^2: the slope is -lambda (u - m), without a two."""
-        away = self.penalty * (theta["workers"] - theta["mean"])
-        out = {"workers": -away, "mean": (away.sum(0) - theta["mean"]) * self.shared}
-        return {**out, "map": -theta["map"]} if "map" in theta else out
-
-
-def likelihood(score: Tensor, right: Tensor, wrong: float) -> Tensor:
-    """J1 of each vote, eqs. 14, 15: right log eta + (1 - right) log((1 - eta) / (K - 1)), from its score u'z: V."""
-    return right * F.logsigmoid(score) + (1 - right) * (F.logsigmoid(-score) - wrong)
-
-
-def slopes(theta: Theta, z: Tensor, places: Places, right: Tensor, worker: Tensor, task: Tensor) -> Theta:
-    """Slopes of the sum of J1 over votes: eqs. 16, 17, 19, 20.
-
-    Eq. 16 is right / eta - (1 - right) / (1 - eta) (its second term is p(y != L)), and eq. 17 eta (1 - eta) times
-    z or u x': their product is right - eta times z or u x'.
-    """
-    u, at = theta["workers"][worker], z[task]  # V,d+1
-    error = right - torch.sigmoid((u * at).sum(1))  # V
-    out = {"workers": scatter_sum(error[:, None] * at, worker, len(theta["workers"])).float()}  # eq. 19
-    if "map" in theta:
-        of_z = scatter_sum(error[:, None] * u[:, :-1], task, len(z)).float()  # N,d
-        out["map"] = places.slope(of_z)  # eq. 20
-    return out
+FIRST_STEPS = 10  # of L-BFGS in the first M-step, at least; later ones go on from where the last has come to
+EXPLAINED = 1 << 27  # numbers: where votes and classes are more, what each vote said is not kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +50,18 @@ class Reliability(OwnLabelChannel):
     seed: int = 0
 
     def parts(self, batch: Batch, theta: Theta) -> tuple[Tensor, Tensor]:
-        return said(self.scores(batch, theta, self.places.lie(theta.get("map"))), batch.K)
+        return said(self.places.standing(batch.worker, batch.offsets, theta).score, batch.K)
 
     @staticmethod
     def scores(batch: Batch, theta: Theta, z: Tensor) -> Tensor:
         """u_j' z_i of each vote: V."""
-        return (theta["workers"][batch.worker.long()] * z[batch.task.long()]).sum(1)
+        return Pairs(batch.worker, batch.offsets).dots(aligned(z), aligned(theta["workers"]))
 
     def stats(self, batch: Batch, belief: Tensor) -> Stats:
         return {
             "right": own_belief(batch, belief),  # V
-            "worker": batch.worker.long(),
-            "task": batch.task.long(),
+            "worker": batch.worker,
+            "offsets": batch.offsets,
             "sizes": torch.tensor([batch.M, batch.K]),
         }
 
@@ -174,54 +81,29 @@ class Reliability(OwnLabelChannel):
     def update(self, stats: Stats, theta: Theta | None) -> Theta:
         """The M-step of the crowd: eq. 14 made larger, by Algorithm 2 or faster."""
         M, K = stats["sizes"].tolist()
+        steps = self.steps if theta is not None else max(self.steps, FIRST_STEPS)
         theta = self.start(M) if theta is None else theta
-        return (self.lbfgs if self.inner == "lbfgs" else self.ascend)(stats, theta, math.log(max(K - 1, 1)))
+        if self.inner == "sgd":
+            return self.ascend(stats, theta)
+        return climb(self.hill(stats, K), theta, steps)
 
-    # -- what is made larger, and how -----------------------------------------------------------------
+    def hill(self, stats: Stats, classes: int) -> Hill:
+        """What is made larger: J, eq. 15."""
+        wrong = math.log(max(classes - 1, 1))
+        return Hill(self.places, stats["worker"], stats["offsets"], stats["right"], wrong, self.prior)
 
-    def value(self, stats: Stats, theta: Theta, wrong: float) -> tuple[float, Theta]:
-        """J, eq. 15, with each worker's prior counted once; and its slopes."""
-        worker, task, right = stats["worker"], stats["task"], stats["right"]
-        z = self.places.lie(theta.get("map"))
-        score = (theta["workers"][worker] * z[task]).sum(1)
-        total = likelihood(score, right, wrong).sum(dtype=torch.float64) + self.prior.log(theta)
-        of_votes, of_prior = slopes(theta, z, self.places, right, worker, task), self.prior.slopes(theta)
-        return float(total), {name: of_prior[name] + of_votes.get(name, 0) for name in theta}
-
-    def lbfgs(self, stats: Stats, theta: Theta, wrong: float) -> Theta:
-        """Some steps of L-BFGS on all parameters together; what is returned is never worse than ``theta``."""
-        names, shapes = list(theta), [theta[name].shape for name in theta]
-        scale = 1 / max(len(stats["right"]), 1)
-        flat = torch.cat([theta[name].reshape(-1) for name in names]).requires_grad_()
-        best, found = -math.inf, flat.detach().clone()
-
-        def unpacked(of: Tensor) -> Theta:
-            parts = torch.split(of, [shape.numel() for shape in shapes])
-            return {name: part.view(shape) for name, part, shape in zip(names, parts, shapes, strict=True)}
-
-        def loss() -> float:
-            nonlocal best
-            total, slope = self.value(stats, unpacked(flat.detach()), wrong)
-            if total > best:
-                best = total
-                found.copy_(flat.detach())
-            flat.grad = torch.cat([slope[name].reshape(-1) for name in names]) * -scale
-            return -total * scale
-
-        optimiser = torch.optim.LBFGS([flat], max_iter=self.steps, line_search_fn="strong_wolfe", tolerance_change=0)
-        optimiser.step(loss)  # type: ignore[no-untyped-call]
-        return {name: part.clone() for name, part in unpacked(found).items()}
-
-    def ascend(self, stats: Stats, theta: Theta, wrong: float) -> Theta:
+    def ascend(self, stats: Stats, theta: Theta) -> Theta:
         """Algorithm 2: passes over the votes in random order, some at a time; first u takes its step, then F."""
         rng = generator(self.seed, "votes", len(stats["right"]))
         theta = {name: part.clone() for name, part in theta.items()}
-        x = torch.cat(list(self.places.blocks()))  # N,D
+        x = torch.cat(list(self.places.features()))[:, : self.places.width]  # N,D
+        task = torch.repeat_interleave(stats["offsets"].diff())
+        votes = {"right": stats["right"], "worker": stats["worker"].long(), "task": task}
         V, share = len(stats["right"]), torch.bincount(stats["worker"], minlength=len(theta["workers"]))
         for number in range(self.steps):
             rate = self.rate / (1 + number) ** 0.5
             for some in torch.split(torch.randperm(V, generator=rng).to(x.device), 128):
-                self._ascend(theta, x, {k: stats[k][some] for k in ("right", "worker", "task")}, share, V, rate)
+                self._ascend(theta, x, {k: of[some] for k, of in votes.items()}, share, V, rate)
         theta["workers"][share == 0] = theta["mean"]  # nothing else is known of them
         return theta
 
@@ -243,8 +125,8 @@ class Reliability(OwnLabelChannel):
 
 def said(score: Tensor, classes: int) -> tuple[Tensor, Tensor]:
     """log p(label) if the truth is another class, and how much more if it is the label, from scores: V each."""
-    other = F.logsigmoid(-score) - math.log(max(classes - 1, 1))
-    return other, F.logsigmoid(score) - other
+    wrong = math.log(max(classes - 1, 1))
+    return F.logsigmoid(-score) - wrong, score + wrong
 
 
 def by_truth(score: Tensor, batch: Batch) -> Tensor:
@@ -278,7 +160,9 @@ class Expert(Ascending):
         assert isinstance(self.channel, Reliability)
         if not self.theta:
             self.lift.learn(data.rows)
-            self.channel.places.device = self.belief.device if logp is None else logp.device
+        device = next(self.lift.buffers()).device
+        self.channel.places.device, self.belief = device, self.belief.to(device)
+        self.theta = {name: part.to(device) for name, part in self.theta.items()}
         self._batch, self._z = data.batch, None
         return super().refresh(data, logp)
 
@@ -292,7 +176,7 @@ class Expert(Ascending):
 
     def evidence(self, prior: Tensor) -> Evidence | None:
         """What each vote said, as it was said: it depends on the features, which a Consensus does not keep."""
-        if self._batch is None or self._batch.V * self._batch.K > KEPT:
+        if self._batch is None or self._batch.V * self._batch.K > EXPLAINED:
             return None
         batch = self._batch.to(self.belief.device)
         log = by_truth(Reliability.scores(batch, self.theta, self.z), batch)

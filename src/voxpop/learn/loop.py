@@ -28,7 +28,7 @@ from voxpop.learn.objective import Objective, Parcel, Parcels, asking
 from voxpop.numerics.seeds import generator
 
 TOGETHER = 1 << 14  # tasks whose votes are looked up at a time
-IN_CACHE = 1 << 19  # numbers in rows that are predicted at a time, at most 4096 rows
+IN_CACHE = 1 << 18  # numbers in rows that are predicted at a time, at most 4096 rows
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class Parcels:
 
     def __init__(self, data: Data, order: Tensor, size: int, device: torch.device) -> None:
         self.data, self.order, self.size, self.device = data, order, size, device
+        self._wide: tuple[int, list[Batch]] | None = None
 
     def __iter__(self) -> Iterator[Parcel]:
         return (Parcel(self, number, rows) for number, rows in enumerate(torch.split(self.order, self.size)))
@@ -30,6 +31,13 @@ class Parcels:
     @cached_property
     def batches(self) -> list[Batch]:
         return list(self.data.votes.batch(self.order).to(self.device).pieces(self.size))
+
+    def together(self, many: int) -> list[Batch]:
+        """Batches of so many parcels."""
+        if self._wide is None or self._wide[0] != many:
+            whole = self.data.votes.batch(self.order).to(self.device)
+            self._wide = (many, list(whole.pieces(self.size * many)))
+        return self._wide[1]
 
 
 class Parcel:
@@ -45,6 +53,17 @@ class Parcel:
     @property
     def batch(self) -> Batch:
         return self._among.batches[self._number]
+
+    @property
+    def usual_size(self) -> int:
+        """Of parcels; the last may be smaller."""
+        return self._among.size
+
+    def together(self, many: int) -> tuple[Batch, slice]:
+        """The batch of the so many parcels, one after the other, that this is one of; and its own tasks in there."""
+        group, place = divmod(self._number, many)
+        start = place * self._among.size
+        return self._among.together(many)[group], slice(start, start + len(self.rows))
 
     @cached_property
     def gold(self) -> Tensor | None:

@@ -21,12 +21,6 @@ def kl(q: Tensor, p: Tensor) -> Tensor:
     return log_norm(p) - log_norm(q) + ((q - p) * expected_log(q)).sum(-1)
 
 
-def log_density(p_log: Tensor, alpha: Tensor) -> Tensor:
-    """log Dir(p; alpha) from log p; terms with alpha = 1 count nothing, even where p is zero."""
-    exponent = alpha - 1
-    return torch.where(exponent == 0, 0.0, exponent * p_log).sum(-1) - log_norm(alpha)
-
-
 def sample(alpha: Tensor, generator: torch.Generator) -> Tensor:
     """One draw of p ~ Dir(alpha) for each row; in logs first, so that tiny parameters do not give 0/0."""
     return log_sample(alpha, generator).exp()

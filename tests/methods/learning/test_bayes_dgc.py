@@ -14,7 +14,7 @@ import voxpop as vp
 from tests.crowds import Crowd, crowd
 from tests.learn.crowds import data_of, features, trained
 from voxpop.learn.data import Data
-from voxpop.learn.loop import in_batches
+from voxpop.learn.loop import in_batches, parcels
 from voxpop.methods.learning.bayes_dgc import Bayesian
 
 CPU = torch.device("cpu")
@@ -130,6 +130,23 @@ def test_small_steps_on_batches_follow_equations_17_and_18() -> None:
         objective._follow(data.votes.batch(torch.from_numpy(tasks)), torch.from_numpy(belief))
         twin.step(tasks, belief, rate)
         same(objective, twin)
+
+
+def test_one_natural_step_follows_several_batches_where_there_are_many() -> None:
+    """40 batches of one task: a step for every two, with the beliefs that both had before it."""
+    data = data_of(some())
+    objective, twin = both(data)
+    objective.refresh(data, None)
+    twin.step(np.arange(some().N), shares(), 1.0)
+    logp = said(objective, data)
+    objective.passes = 1.0  # the network's mean stays as it is
+    together = some().N // 16
+    for number, parcel in enumerate(parcels(data, data.positions, 1, CPU)):
+        objective(data.rows.take(parcel.rows), parcel)
+        if (number + 1) % together == 0:
+            tasks = np.arange(number + 1 - together, number + 1)
+            twin.step(tasks, twin.belief(logp)[tasks], together / some().N)
+            same(objective, twin)
 
 
 def test_the_best_belief_is_equation_14() -> None:

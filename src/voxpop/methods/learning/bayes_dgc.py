@@ -25,6 +25,8 @@ from voxpop.options import above, anything, at_least, flag, option, pair_above
 from voxpop.results import Evidence
 from voxpop.votes import Batch
 
+TOGETHER, STEPS = 512, 16  # tasks for one natural step, where there are enough for so many steps in a pass
+
 
 class Bayesian(Believing):
     """The network's log-softmax is the potential of eq. 12, so q*(Y) is the optimum of the bound itself and the
@@ -57,6 +59,8 @@ class Bayesian(Believing):
         self.q = Naturals.at_prior(data.votes.M, prior, alpha)
         self.passes = 0.0  # over the data, so far
         self.ratio = ratio
+        self._said = torch.empty(0)  # what the classes and the votes say of tasks until the next natural step: B,K
+        self._found: list[Tensor] = []  # q* of those that were seen since the last
         self.register_buffer("usual", torch.zeros(data.votes.K))  # log of K times the network's mean over the tasks
 
     def potential(self, logp: Tensor) -> Tensor:
@@ -71,14 +75,21 @@ class Bayesian(Believing):
         return data.positions
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
-        """Algorithm 1: q* of these tasks by eq. 14, a natural step of the crowd, the network's loss."""
+        """Algorithm 1: q* of these tasks by eq. 14, the network's loss; after some parcels a natural step of the crowd,
+        with all of their tasks."""
         logits: Tensor = self.network(x)
         with torch.no_grad():
             logp = logits.float().log_softmax(1)
             if self.passes < 1:  # no pass has told what is usual
                 self._become_usual(logp)
-            belief = self._optimal(logp, parcel.batch, parcel.gold)
-            self._follow(parcel.batch, belief)
+            batch, own = parcel.together(max(1, min(TOGETHER, self.tasks // STEPS) // parcel.usual_size))
+            if own.start == 0:
+                self.q, self._found = self.q.to(batch.device), []
+                self._said = self.q.log_classes() + self.q.evidence(batch)
+            belief = em.clamp(self._said[own] + self.potential(logp), parcel.gold).softmax(1)  # eq. 14
+            self._found.append(belief)
+            if own.stop == batch.B:
+                self._follow(batch, torch.cat(self._found))
         return soft_cross_entropy(logits, belief, self.class_weight)
 
     def _follow(self, batch: Batch, belief: Tensor) -> None:
@@ -90,11 +101,6 @@ class Bayesian(Believing):
         """Constant for decay = 0, else Robbins-Monro. The steps of a first pass over the data add up to the step size,
         however many batches it has."""
         return float(min(1.0, self.step_size * share * (1 + self.passes) ** -self.decay))
-
-    def _optimal(self, logp: Tensor, batch: Batch, gold: Tensor | None) -> Tensor:
-        """q*(Y), eq. 14: B,K."""
-        self.q = self.q.to(batch.device)
-        return em.clamp(self.q.log_classes() + self.potential(logp) + self.q.evidence(batch), gold).softmax(1)
 
     def refresh(self, data: Data, logp: Tensor | None) -> float | None:
         """The bound of eq. 15 and q*(Y) of all tasks. At the start, and around a model without a gradient, there is

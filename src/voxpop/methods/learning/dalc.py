@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voxpop.learn.expertise import Flat, Prior
+from voxpop.learn.hill import Prior
+from voxpop.learn.places import Flat
 from voxpop.learn.rows import Rows
 from voxpop.methods.learning.targeted import Targeted
 from voxpop.options import flag, one_of, option, whole

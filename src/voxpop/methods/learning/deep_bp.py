@@ -36,6 +36,9 @@ class Propagating(Ascending):
     The channel is the mean of each matrix: it foretells votes, and judges those on new tasks.
     """
 
+    _theta: Theta
+    _told: tuple[Batch, Tensor] | None  # the votes and the messages to their workers, where the matrices are not found
+
     def __init__(
         self, network: nn.Module, prior: WorkerPrior, data: Data, *, samples: int, seed: int, passes: int, most: float
     ) -> None:
@@ -60,10 +63,21 @@ class Propagating(Ascending):
         run = propagate(
             batch, factor, before, gold, max_iter=self.passes, tol=1e-4, damping=0, start=start
         )  # eqs. 20, 21
-        self.outgoing = run.state.outgoing
+        self.outgoing, self._told = run.state.outgoing, (batch, run.state.incoming)
         self.belief[data.positions.to(device)] = run.state.belief
-        self.theta = Confusion.at(self._mean(batch, run.state.incoming))
         return None
+
+    @property
+    def theta(self) -> Theta:
+        """The mean of each matrix, found when it is first asked for after a refresh."""
+        if self._told is not None:
+            self._theta = Confusion.at(self._mean(*self._told))
+            self._told = None
+        return self._theta
+
+    @theta.setter
+    def theta(self, theta: Theta) -> None:
+        self._theta, self._told = theta, None
 
     def _draw(self, batch: Batch, before: Tensor, gold: Tensor | None, belief: Tensor) -> Factor:
         """The workers' factors; for a named prior by draws around the mean field, which the network moves."""
@@ -131,7 +145,7 @@ class DeepBP(Learner):
     alpha: tuple[float, float] = option((2.0, 1.0), pair_above(0), "the named priors' parameters: right, wrong")
     clip: float = option(0.9, share(), "what the network may say of a class at most, when it meets the votes")
     samples: int = option(400, whole(2), "draws of a worker's confusion matrix")
-    passes: int = option(3, whole(1), "of messages before each epoch")
+    passes: int = option(1, whole(1), "of messages before each epoch; they go on from the last ones")
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
         K = data.votes.K

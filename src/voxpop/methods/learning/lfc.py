@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from voxpop.learn.expertise import Flat
+from voxpop.learn.places import Flat
 from voxpop.learn.rows import Rows
 from voxpop.methods.learning.targeted import Targeted
 from voxpop.options import anything, option

@@ -17,8 +17,10 @@ from voxpop.active.items import Items
 from voxpop.channels.own_label import own_belief
 from voxpop.errors import BadInput, BadOption
 from voxpop.learn.data import Data
-from voxpop.learn.expertise import Expert, Places, Prior, Reliability
+from voxpop.learn.expertise import Expert, Reliability
+from voxpop.learn.hill import Prior
 from voxpop.learn.objective import Objective, asking
+from voxpop.learn.places import Places
 from voxpop.learn.rows import CHUNK, Rows
 from voxpop.learn.targets import on_axes
 from voxpop.methods.learning.streamed import Streamed
@@ -35,7 +37,9 @@ class Targeted(Streamed):
     """A worker is right on a task with the chance sigmoid(u_j' z_i); what z_i is, the method says."""
 
     penalty: float = option(1.0, above(0), "lambda = 1 / variance of the workers' embeddings")
-    inner_steps: int = option(10, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd")
+    inner_steps: int = option(
+        2, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd; the first takes 10"
+    )
 
     draws = 1  # of the network's weights
     climbs = "lbfgs"

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from voxpop.learn.data import Data
-from voxpop.learn.expertise import Expert, Flat, Places, Prior, Reliability
+from voxpop.learn.expertise import Expert, Reliability
+from voxpop.learn.hill import Prior
 from voxpop.learn.learner import Learner
 from voxpop.learn.objective import Objective
+from voxpop.learn.places import Flat, Places
 from voxpop.options import above, anything, option, whole
 
 
@@ -35,7 +37,7 @@ class Yan(Learner):
         "linear", anything(), "the classifier: linear, mlp, mlp:100 (hidden units), cnn, resnet, or a Module"
     )
     penalty: float = option(1.0, above(0), "1 / variance of the workers' weights around the crowd's")
-    inner_steps: int = option(10, whole(1), "steps of L-BFGS in an M-step")
+    inner_steps: int = option(2, whole(1), "steps of L-BFGS in an M-step; the first takes 10")
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
         def channel(places: Places) -> Reliability:
