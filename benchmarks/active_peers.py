@@ -186,20 +186,20 @@ def pairs(left: Votes, tasks: np.ndarray, workers: np.ndarray) -> pl.DataFrame:
     return pl.DataFrame({"task": left.tasks.names.gather(tasks), "worker": left.workers.names.gather(workers)})
 
 
-def ours(strategy: str, score: str, worker_score: str = "mean") -> Callable[[Pool, int], Guide]:
+def ours(strategy: str, score: str, worker_score: str) -> Callable[[Pool, int], Guide]:
     settings = Settings(epochs=EPOCHS)
     return lambda pool, seed: ByFeatures(pool, STRATEGIES[strategy], learner(settings, seed), score, worker_score, seed)
 
 
 GUIDES: dict[str, Callable[[Pool, int], Guide]] = {
-    "voxpop, random": ours("random", "entropy"),
-    "voxpop, both": ours("both", "entropy"),
-    "voxpop, both by margin": ours("both", "margin"),
-    "voxpop, both by margin, Thompson": ours("both", "margin", "thompson"),
+    "voxpop, random": ours("random", "entropy", "random"),
+    "voxpop, both, as in paper 002": ours("both", "entropy", "mean"),
+    "voxpop, both by margin, no draws": ours("both", "margin", "mean"),
+    "voxpop, both by margin": ours("both", "margin", "thompson"),
     "cleanlab ActiveLab": ActiveLab,
     "scikit-activeml wrapper": Wrapper,
 }
-OURS, PEERS = "voxpop, both by margin, Thompson", ("cleanlab ActiveLab", "scikit-activeml wrapper")
+OURS, PEERS = "voxpop, both by margin", ("cleanlab ActiveLab", "scikit-activeml wrapper")
 
 
 def cell(on: str, crowd: str, name: str, seed: int) -> dict[str, float]:

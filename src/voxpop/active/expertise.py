@@ -63,10 +63,11 @@ class Expertise:
         mean = self.workers.mean(0) if len(self.workers) else self.workers.new_zeros(self.workers.shape[1])
         return replace(self, workers=torch.cat([self.workers, mean.expand(count, -1)]))
 
-    def shifted(self, shift: Tensor) -> Expertise:
-        """The same with so much (M) added to each worker's logit, on every task."""
-        workers = torch.cat([self.workers, shift[:, None].to(self.workers.dtype)], 1)
-        return Expertise(workers, torch.cat([self.tasks, self.tasks.new_ones(len(self.tasks), 1)], 1))
+    def shifted(self, shift: Tensor, group: Tensor) -> Expertise:
+        """The same with ``shift`` (M,S) added to each worker's logit, on each task that of its group (N)."""
+        groups = torch.nn.functional.one_hot(group.long(), shift.shape[1]).to(self.tasks.dtype)  # N,S
+        workers = torch.cat([self.workers, shift.to(self.workers.dtype)], 1)
+        return Expertise(workers, torch.cat([self.tasks, groups], 1))
 
     def limits(self) -> Tensor:
         """No worker has a larger u'z on a task than this: N.

@@ -5,7 +5,11 @@ A vote is right with the chance eta = sigmoid(u_j' z_i), z_i = F x_i, and is any
 (eq. 7 with m = 0). A last topic is 1 for every task: it carries how good a worker is anywhere.
 
 u/c and cF are one model, so a prior on u alone would forbid nothing: F has one too, under which topics have unit
-variance. Features are scaled so that a row of x has length one on average, and F's entries are N(0, 1).
+unit variance. Features are scaled so that a row of x has length one on average, and F's entries are N(0, 1).
+
+A point for each u is too sure: with five votes of a worker, eleven numbers fit all five, and fit better the larger F is,
+so F grows and every vote confirms itself. With ``doubt`` u_j is Gaussian around its best value (Laplace's approximation,
+its precision diagonal), and F is learned on average over that.
 """
 
 from __future__ import annotations
@@ -140,6 +144,7 @@ class Reliability(OwnLabelChannel):
     steps: int = 10  # of L-BFGS, or passes of stochastic gradient ascent, in an M-step
     inner: str = "lbfgs"
     rate: float = 0.05
+    doubt: bool = False  # whether F is learned on average over what u may be
     seed: int = 0
 
     def parts(self, batch: Batch, theta: Theta) -> tuple[Tensor, Tensor]:
@@ -159,7 +164,11 @@ class Reliability(OwnLabelChannel):
         }
 
     def penalty(self, theta: Theta) -> Tensor:
-        return self.prior.log(theta)
+        """log p(u, F); with doubt also the volume that the votes leave to u, as in Laplace's evidence."""
+        total = self.prior.log(theta)
+        if "spread" in theta:
+            total = total + 0.5 * (self.prior.penalty * theta["spread"].double()).log().sum()
+        return total
 
     def start(self, workers: int) -> Theta:
         """Everybody as the crowd; topics at random, from the seed."""
@@ -175,22 +184,47 @@ class Reliability(OwnLabelChannel):
         """The M-step of the crowd: eq. 14 made larger, by Algorithm 2 or faster."""
         M, K = stats["sizes"].tolist()
         theta = self.start(M) if theta is None else theta
-        return (self.lbfgs if self.inner == "lbfgs" else self.ascend)(stats, theta, math.log(max(K - 1, 1)))
+        theta = (self.lbfgs if self.inner == "lbfgs" else self.ascend)(stats, theta, math.log(max(K - 1, 1)))
+        return theta | ({"spread": self.spread(stats, theta)} if self.doubt else {})
+
+    def spread(self, stats: Stats, theta: Theta) -> Tensor:
+        """The variance of each number of u: 1 / (lambda + the sum of eta (1 - eta) z^2 over the worker's votes): M,d+1."""
+        told, at = self.told(stats, theta)
+        return (
+            1 / (self.prior.penalty + scatter_sum(told * at.square(), stats["worker"], len(theta["workers"]))).float()
+        )
+
+    def blur(self, stats: Stats, theta: Theta) -> Tensor:
+        """How much doubt about u costs z^2 / 2 of each task, to second order: eta (1 - eta) spread, summed: N,d+1."""
+        told, _ = self.told(stats, theta)
+        of_votes = told * self.spread(stats, theta)[stats["worker"]]
+        return scatter_sum(of_votes, stats["task"], len(self.places.tasks)).float()
+
+    def told(self, stats: Stats, theta: Theta) -> tuple[Tensor, Tensor]:
+        """eta (1 - eta) of each vote, the curvature of its log-likelihood (V,1), and where its task lies (V,d+1)."""
+        at = self.places.lie(theta.get("map"))[stats["task"]]
+        eta = torch.sigmoid((theta["workers"][stats["worker"]] * at).sum(1, keepdim=True))
+        return eta * (1 - eta), at
 
     # -- what is made larger, and how -----------------------------------------------------------------
 
-    def value(self, stats: Stats, theta: Theta, wrong: float) -> tuple[float, Theta]:
-        """J, eq. 15, with each worker's prior counted once; and its slopes."""
+    def value(self, stats: Stats, theta: Theta, wrong: float, blur: Tensor | None = None) -> tuple[float, Theta]:
+        """J, eq. 15, with each worker's prior counted once, less what doubt costs (``blur``); and its slopes."""
         worker, task, right = stats["worker"], stats["task"], stats["right"]
         z = self.places.lie(theta.get("map"))
         score = (theta["workers"][worker] * z[task]).sum(1)
         total = likelihood(score, right, wrong).sum(dtype=torch.float64) + self.prior.log(theta)
         of_votes, of_prior = slopes(theta, z, self.places, right, worker, task), self.prior.slopes(theta)
+        if blur is not None and "map" in theta:
+            total = total - 0.5 * (blur * z.square()).sum(dtype=torch.float64)
+            of_votes["map"] -= self.places.slope((blur * z)[:, :-1])
         return float(total), {name: of_prior[name] + of_votes.get(name, 0) for name in theta}
 
     def lbfgs(self, stats: Stats, theta: Theta, wrong: float) -> Theta:
         """Some steps of L-BFGS on all parameters together; what is returned is never worse than ``theta``."""
-        names, shapes = list(theta), [theta[name].shape for name in theta]
+        blur = self.blur(stats, theta) if self.doubt else None
+        names = [name for name in theta if name != "spread"]
+        shapes = [theta[name].shape for name in names]
         scale = 1 / max(len(stats["right"]), 1)
         flat = torch.cat([theta[name].reshape(-1) for name in names]).requires_grad_()
         best, found = -math.inf, flat.detach().clone()
@@ -201,7 +235,7 @@ class Reliability(OwnLabelChannel):
 
         def loss() -> float:
             nonlocal best
-            total, slope = self.value(stats, unpacked(flat.detach()), wrong)
+            total, slope = self.value(stats, unpacked(flat.detach()), wrong, blur)
             if total > best:
                 best = total
                 found.copy_(flat.detach())
@@ -220,6 +254,7 @@ class Reliability(OwnLabelChannel):
         V, share = len(stats["right"]), torch.bincount(stats["worker"], minlength=len(theta["workers"]))
         for number in range(self.steps):
             rate = self.rate / (1 + number) ** 0.5
+            theta |= {"spread": self.spread(stats, theta)} if self.doubt else {}
             for some in torch.split(torch.randperm(V, generator=rng).to(x.device), 128):
                 self._ascend(theta, x, {k: stats[k][some] for k in ("right", "worker", "task")}, share, V, rate)
         theta["workers"][share == 0] = theta["mean"]  # nothing else is known of them
@@ -237,8 +272,11 @@ class Reliability(OwnLabelChannel):
             theta["mean"] += rate * (away.sum(0) - theta["mean"] * part)
         if "map" in theta:
             u = theta["workers"][worker]
-            error = (right - torch.sigmoid((u * z).sum(1)))[:, None]
-            theta["map"] += rate * ((error * u[:, :-1]).t() @ at - theta["map"] * part)  # eq. 20
+            eta = torch.sigmoid((u * z).sum(1))[:, None]
+            of_z = (right[:, None] - eta) * u
+            if "spread" in theta:
+                of_z = of_z - eta * (1 - eta) * theta["spread"][worker] * z
+            theta["map"] += rate * (of_z[:, :-1].t() @ at - theta["map"] * part)  # eq. 20
 
 
 def said(score: Tensor, classes: int) -> tuple[Tensor, Tensor]:
