@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -107,6 +108,71 @@ def test_the_slope_is_eq_16_times_eq_17() -> None:
     of_eta = 0.8 / eta - 0.2 / (1 - eta)  # eq. 16
     assert slope["workers"][2].numpy() == pytest.approx(of_eta * eta * (1 - eta) * z - 0.7 * u, rel=1e-4)  # 17, 18, 19
     assert slope["map"].numpy() == pytest.approx(of_eta * eta * (1 - eta) * np.outer(u[:-1], x) - F, rel=1e-4)  # 20
+
+
+# -- doubt about u ------------------------------------------------------------------------------------
+
+
+def test_the_spread_of_u_is_the_curvature_of_its_own_hill() -> None:
+    """Laplace: one over minus the second difference of the objective (eq. 15) in each number of u."""
+    of = data()
+    made = channel(of, doubt=True)
+    theta, stats = random(made), made.stats(of.votes.whole, torch.full((N, 3), 1 / 3))
+    p: Parts = {name: t.double().numpy() for name, t in theta.items()}
+    rest = (x_of(made), stats["right"].double().numpy(), of.votes.worker.numpy(), of.votes.task.numpy(), 3)
+    spread, top = made.spread(stats, theta), objective(p, *rest)
+    for place in product(*map(range, p["workers"].shape)):
+        kept, ends = p["workers"][place], []
+        for step in (1e-3, -1e-3):
+            p["workers"][place] = kept + step
+            ends.append(objective(p, *rest))
+        p["workers"][place] = kept
+        assert float(spread[place]) == pytest.approx(-1e-6 / (sum(ends) - 2 * top), rel=1e-3)
+
+
+def test_with_doubt_the_value_is_the_mean_over_u() -> None:
+    """To second order: draws of u around its best give the same sum of J1 where the spread is small."""
+    of = data()
+    made = channel(of, doubt=True)
+    made = replace(made, prior=Prior(60.0, True))  # little doubt
+    theta, stats = random(made), made.stats(of.votes.whole, torch.full((N, 3), 1 / 3))
+    blur = made.blur(stats, theta)
+    cost = made.value(stats, theta, 0.0)[0] - made.value(stats, theta, 0.0, blur)[0]
+    rng, plain = torch.Generator().manual_seed(0), made.value(stats, theta, 0.0)[0] - made.prior.log(theta)
+    noise = torch.randn(4000, *theta["workers"].shape, generator=rng) * made.spread(stats, theta).sqrt()
+    drawn = [theta | {"workers": theta["workers"] + sign * part} for part in noise for sign in (1, -1)]
+    mean = np.mean([made.value(stats, of_u, 0.0)[0] - float(made.prior.log(of_u)) for of_u in drawn])
+    assert float(plain) - mean == pytest.approx(cost, rel=0.1)
+
+
+def test_slopes_with_doubt_are_differences_of_the_value() -> None:
+    of = data()
+    made = channel(of, doubt=True)
+    theta, stats = random(made), made.stats(of.votes.whole, torch.full((N, 3), 1 / 3))
+    blur = made.blur(stats, theta)
+    _, slope = made.value(stats, theta, 0.0, blur)
+    for name in ("map", "workers"):
+        along = torch.randn(theta[name].shape, generator=torch.Generator().manual_seed(5))
+        up, down = (
+            made.value(stats, theta | {name: theta[name] + step * along}, 0.0, blur)[0] for step in (1e-2, -1e-2)
+        )
+        assert float((slope[name] * along).sum()) == pytest.approx((up - down) / 2e-2, rel=1e-2, abs=1e-2)
+
+
+@pytest.mark.parametrize("inner", ["lbfgs", "sgd"])
+def test_doubt_keeps_topics_small_where_workers_voted_little(inner: str) -> None:
+    of = data(tasks=200, workers=60, per_task=2)
+    batch = of.votes.whole
+    stats = channel(of).stats(batch, torch.eye(3)[torch.randint(3, (200,), generator=torch.Generator().manual_seed(0))])
+    size = {}
+    for doubt in (False, True):
+        made = channel(of, steps=30, inner=inner, doubt=doubt)
+        size[doubt] = float(made.update(stats, None)["map"].norm()) if inner == "sgd" else 0.0
+        theta = None
+        for _ in range(5 if inner == "lbfgs" else 0):
+            theta = made.update(stats, theta)
+            size[doubt] = float(theta["map"].norm())
+    assert size[True] < 0.8 * size[False]
 
 
 @pytest.mark.parametrize("K", [2, 3, 6])

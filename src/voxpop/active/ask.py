@@ -92,8 +92,8 @@ def ask(
         ``items.samples``), "information" (what this worker's vote tells, in nats), "error" (the expected
         rise of the chance that the consensus is right), "random", or N numbers. Those of the item alone (all but
         "information" and "error", which know the worker) are multiplied by the chance that the worker is right.
-    worker_score: how likely right: "thompson" (by draws of that, so that who may be good is tried), "mean" (as believed,
-        paper 002), "ucb" (an upper bound), "epsilon" (now and then a worker at random, paper 003), "random".
+    worker_score: how likely right: "thompson" (by draws of that: who may be good is tried), "mean" (as believed, paper
+        002), "ucb" (an upper bound), "epsilon" (now and then a worker at random, paper 003), "random".
     diversity: 0 to 1: each further vote of the batch on a topic counts so much less, as a share of the best score.
         Topics are found in ``features`` (a row an item), or ``features`` is one integer an item and names them.
     worth: what one unit of the score is worth in the unit of ``cost``. budget: the most that the batch may cost.

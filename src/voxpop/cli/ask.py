@@ -85,7 +85,7 @@ def ask(
         str,
         typer.Option(
             rich_help_panel=WHAT,
-            help="Of a worker on a task: thompson (how likely right, by draws), mean (without), ucb, epsilon or random.",
+            help="Of a worker on a task: thompson (how likely right, drawn), mean (not drawn), ucb, epsilon or random.",
         ),
     ] = "thompson",
     worth: Annotated[

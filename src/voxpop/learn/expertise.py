@@ -7,9 +7,9 @@ A vote is right with the chance eta = sigmoid(u_j' z_i), z_i = F x_i, and is any
 u/c and cF are one model, so a prior on u alone would forbid nothing: F has one too, under which topics have unit
 unit variance. Features are scaled so that a row of x has length one on average, and F's entries are N(0, 1).
 
-A point for each u is too sure: with five votes of a worker, eleven numbers fit all five, and fit better the larger F is,
-so F grows and every vote confirms itself. With ``doubt`` u_j is Gaussian around its best value (Laplace's approximation,
-its precision diagonal), and F is learned on average over that.
+A point for each u is too sure: eleven numbers fit five votes of a worker, and the better the larger F is; so F grows,
+and every vote confirms itself. With ``doubt`` u_j is Gaussian around its best value (Laplace's approximation, of
+diagonal precision), and F is learned on average over that.
 """
 
 from __future__ import annotations
@@ -188,11 +188,10 @@ class Reliability(OwnLabelChannel):
         return theta | ({"spread": self.spread(stats, theta)} if self.doubt else {})
 
     def spread(self, stats: Stats, theta: Theta) -> Tensor:
-        """The variance of each number of u: 1 / (lambda + the sum of eta (1 - eta) z^2 over the worker's votes): M,d+1."""
+        """Variances of u: 1 / (lambda + the sum of eta (1 - eta) z^2 over the worker's votes): M,d+1."""
         told, at = self.told(stats, theta)
-        return (
-            1 / (self.prior.penalty + scatter_sum(told * at.square(), stats["worker"], len(theta["workers"]))).float()
-        )
+        curvature = scatter_sum(told * at.square(), stats["worker"], len(theta["workers"]))
+        return 1 / (self.prior.penalty + curvature).float()
 
     def blur(self, stats: Stats, theta: Theta) -> Tensor:
         """How much doubt about u costs z^2 / 2 of each task, to second order: eta (1 - eta) spread, summed: N,d+1."""
