@@ -73,7 +73,7 @@ class Expertise:
     def limits(self) -> Tensor:
         """No worker has a larger u'z on a task than this: N.
 
-        Workers are grouped, and u'z <= c'z + r|z| for all within r of a centre c; exact where d = 1, or there are kinds.
+        Workers are grouped, and u'z <= c'z + r|z| for all within r of a centre c; exact where d = 1 or of kinds.
         """
         if self.same_everywhere:
             return self.block(torch.zeros(1, dtype=torch.int64)).amax(1).expand(len(self.tasks))
