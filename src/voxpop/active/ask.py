@@ -176,7 +176,7 @@ def plan(
 
     step = votes.V + len(out_task) + 1
     known, typical = _known(expertise, votes, people, N)
-    chance = _chances(known, expertise, votes, people, worker_score, min(k, DRAWS), step, seed)
+    chance = _chances(known, expertise, votes, people, worker_score, step, seed)
     pending = torch.bincount(out_task[out_task >= 0], minlength=N)
     gain, crowding, topic = _gain(items, score, typical, pending, seed), 0.0, None
     everything = torch.arange(N)
@@ -291,11 +291,10 @@ def _chances(
     votes: Votes,
     people: People,
     worker_score: str,
-    draws: int,
     step: int,
     seed: int,
 ) -> Expertise:
-    """p(right) to choose by. Items are dealt to ``draws`` groups, each with its own draw of everybody's skill."""
+    """p(right) to choose by. Items are dealt to groups, each with its own draw of everybody's skill."""
     mean = _mean_chance(known)  # M
     if worker_score == "random":
         typical = mean[people.capacity > 0].mean()
@@ -307,7 +306,7 @@ def _chances(
     else:
         count = torch.nn.functional.pad(votes.whole.worker_offsets.diff(), (0, people.newcomers)) + 2.0
         skills = Skills(mean.double() * count, (1 - mean.double()) * count)
-    drawn = skills.thompson(seed, step, draws) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
+    drawn = skills.thompson(seed, step, DRAWS) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
     dealt = torch.randperm(len(known.tasks), generator=generator(seed, "dealt", step)) % drawn.shape[1]  # N
     eps = torch.finfo(torch.float32).eps
     return known.shifted(torch.logit(drawn, eps) - torch.logit(skills.mean, eps)[:, None], dealt)
