@@ -48,10 +48,15 @@ class World:
         self.asked = set(self.votes.to_frame()["task", "worker"].iter_rows())
 
     def ask(self, k: int = 6, **how: Any) -> pl.DataFrame:
-        return ask(k, **{"items": self.items, "expertise": self.expertise, "votes": self.votes, **how})
+        return ask(k, **{**self.known, **how})
 
     def plan(self, k: int = 6, **how: Any) -> Any:
-        return plan(k, **{"items": self.items, "expertise": self.expertise, "votes": self.votes, **how})
+        return plan(k, **{**self.known, **how})
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Workers at their mean: draws follow their positions, not their names."""
+        return {"items": self.items, "expertise": self.expertise, "votes": self.votes, "worker_score": "mean"}
 
 
 # -- what never happens -------------------------------------------------------------------------------
@@ -153,6 +158,7 @@ def test_the_order_of_rows_does_not_matter(seed: int, score: str) -> None:
         expertise=Expertise(expertise.workers[torch.from_numpy(people)], expertise.tasks[rows]),
         votes=Votes.from_frame(votes, tasks=world.votes.tasks.names, workers=workers, classes=[0, 1, 2]),
         score=score,
+        worker_score="mean",
     )
     plain = world.ask(6, score=score)
     assert again["score"].to_list() == pytest.approx(plain["score"].to_list(), rel=1e-4)
@@ -278,6 +284,37 @@ def test_thompson_and_ucb_try_those_of_whom_little_is_known() -> None:
     )
     assert drawn["w0"] > drawn["w1"] > 0
     assert {world.ask(1, items=unknown, expertise=skills, seed=s)["worker"][0] for s in range(5)} <= {"w0", "w1"}
+
+
+def test_unless_told_otherwise_a_batch_does_not_settle_on_one_worker() -> None:
+    """Three were right in nearly all of few votes: draws share the batch among them, the mean asks the luckiest."""
+    skills, world = Skills(torch.tensor([4.1, 4, 4, 2, 2, 2, 2]), torch.tensor([0.9, 1, 1, 9, 9, 9, 9])), World()
+    items = Items(Axis.counting("tasks", 60), torch.full((60, 3), 1 / 3))
+    known = {"items": items, "expertise": skills, "votes": world.votes}
+    asked = Counter(ask(60, **known)["worker"])
+    assert min(asked[w] for w in ("w0", "w1", "w2")) >= 6
+    assert asked["w0"] + asked["w1"] + asked["w2"] >= 50
+    assert set(ask(60, **known, worker_score="mean")["worker"]) == {"w0"}
+
+
+def test_unless_told_otherwise_a_newcomer_is_tried() -> None:
+    """His mean is the crowd's, below the best of it: who goes by the mean never asks him."""
+    skills = Skills(torch.full((7,), 6.0), torch.tensor([1.5, 2.0, 4, 4, 4, 4, 4]), prior=(3.0, 1.5))
+    world = World()
+    items = Items(Axis.counting("tasks", 60), torch.full((60, 3), 1 / 3))
+    known = {"items": items, "expertise": skills, "votes": world.votes, "workers": [*world.votes.workers, "new"]}
+    assert "new" in set(ask(60, **known)["worker"])
+    assert "new" not in set(ask(60, **known, worker_score="mean")["worker"])
+
+
+@pytest.mark.parametrize("worker_score", WORKER_SCORES)
+def test_equal_seeds_ask_the_same_and_the_chance_shown_is_no_draw(worker_score: str) -> None:
+    world = World()
+    first, second = (world.ask(6, worker_score=worker_score, seed=3) for _ in range(2))
+    assert first.equals(second)
+    for task, worker, _, right, _ in first.iter_rows():
+        u, z = world.expertise.workers[int(worker[1])], world.expertise.tasks[world.names.index(task)]
+        assert right == pytest.approx(float(torch.sigmoid(u @ z)), rel=1e-5)
 
 
 @pytest.mark.parametrize(("votes", "share"), [(0, 0.5), (150, 0.05)])

@@ -55,7 +55,7 @@ def test_a_vote_that_nobody_else_gave_a_word_on_says_nothing_of_its_worker() -> 
 
 def test_thompson_draws_from_what_is_believed() -> None:
     skills = Skills(torch.tensor([8.0, 2.0]), torch.tensor([2.0, 2.0]))
-    drawn = torch.stack([skills.thompson(0, step) for step in range(3000)]).numpy()
+    drawn = skills.thompson(0, 1, 3000).t().numpy()
     for worker, (a, b) in enumerate([(8, 2), (2, 2)]):
         assert stats.kstest(drawn[:, worker], stats.beta(a, b).cdf).pvalue > 0.001
     assert torch.equal(skills.thompson(1, 5), skills.thompson(1, 5))

@@ -105,7 +105,7 @@ def test_a_doubtful_task_is_one_whose_votes_contradict(voxpop: Run):
     """Beliefs are those of the network and of the votes on the pool together."""
     agreed = [(f"p{i}", worker, "yes") for i in range(1, 40) for worker in ("both", "left")]
     write_csv(Path("more.csv"), ("task", "worker", "label"), [*agreed, ("p0", "both", "yes"), ("p0", "left", "no")])
-    done = voxpop("ask", "model.vox", "more.csv", *ASK[3:], "-k", "1")
+    done = voxpop("ask", "model.vox", "more.csv", *ASK[3:], "-k", "1", "--worker-score", "mean")
     assert pairs(done) == [("p0", "right")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -157,6 +158,83 @@ def test_the_slope_is_eq_16_times_eq_17() -> None:
     of_eta = 0.8 / eta - 0.2 / (1 - eta)  # eq. 16
     assert slope["workers"][2].numpy() == pytest.approx(of_eta * eta * (1 - eta) * z - 0.7 * u, rel=1e-4)  # 17, 18, 19
     assert slope["map"].numpy() == pytest.approx(of_eta * eta * (1 - eta) * np.outer(u[:-1], x) - F, rel=1e-4)  # 20
+
+
+# -- doubt about u ------------------------------------------------------------------------------------
+
+
+def doubtful(of: Data) -> tuple[Reliability, Hill, dict[str, torch.Tensor]]:
+    """A channel with doubt, its hill where all truths are as likely, and somewhere on it."""
+    made = channel(of, doubt=True)
+    batch = of.votes.whole
+    return made, made.hill(made.stats(batch, torch.full((N, 3), 1 / 3)), 3), random(made)
+
+
+def test_the_spread_of_u_is_the_curvature_of_its_own_hill() -> None:
+    """Laplace: one over minus the second difference of the objective (eq. 15) in each number of u."""
+    of = data()
+    made, on, theta = doubtful(of)
+    p: Parts = {name: t.double().numpy() for name, t in theta.items()}
+    rest = (x_of(made), on.right.double().numpy(), of.votes.worker.numpy(), of.votes.task.numpy(), 3)
+    spread, top = on.spread(on.at(theta)), objective(p, *rest)
+    for place in product(*map(range, p["workers"].shape)):
+        kept, ends = p["workers"][place], []
+        for step in (1e-3, -1e-3):
+            p["workers"][place] = kept + step
+            ends.append(objective(p, *rest))
+        p["workers"][place] = kept
+        assert float(spread[place]) == pytest.approx(-1e-6 / (sum(ends) - 2 * top), rel=1e-3)
+
+
+def test_with_doubt_the_value_is_the_mean_over_u() -> None:
+    """To second order: draws of u around its best give the same sum of J1 where the spread is small."""
+    _, on, theta = doubtful(data())
+    on = replace(on, prior=Prior(60.0, True))  # little doubt
+    point = on.at(theta)
+    cost = on.value(point) - on.doubtful(point).value(point)
+    rng, plain = torch.Generator().manual_seed(0), on.value(point) - float(on.prior.log(theta))
+    noise = torch.randn(4000, *theta["workers"].shape, generator=rng) * on.spread(point).sqrt()
+    drawn = [theta | {"workers": theta["workers"] + sign * part} for part in noise for sign in (1, -1)]
+    mean = np.mean([on.value(on.at(of_u)) - float(on.prior.log(of_u)) for of_u in drawn])
+    assert plain - mean == pytest.approx(cost, rel=0.1)
+    assert cost > 0
+
+
+def test_slopes_with_doubt_are_differences_of_the_value() -> None:
+    _, on, theta = doubtful(data())
+    on = on.doubtful(on.at(theta))
+    slope = on.slope(on.at(theta))
+    for name in ("map", "workers"):
+        along = torch.randn(theta[name].shape, generator=torch.Generator().manual_seed(5))
+        up, down = (on.value(on.at(theta | {name: theta[name] + step * along})) for step in (1e-2, -1e-2))
+        assert float((slope[name] * along).sum()) == pytest.approx((up - down) / 2e-2, rel=1e-2, abs=1e-2)
+
+
+def test_with_doubt_a_ray_is_as_high_as_where_it_leads() -> None:
+    made, on, theta = doubtful(data())
+    on = on.doubtful(on.at(theta))
+    ray = on.ray(on.at(theta), random(made, seed=2))
+    for t in (0.0, 0.3, -0.7):
+        height, slope, bend = ray.look(t)
+        assert height == pytest.approx(on.value(on.at(ray.at(t).theta)), rel=1e-5)
+        below, above = ray.look(t - 0.01), ray.look(t + 0.01)
+        assert slope == pytest.approx((above[0] - below[0]) / 0.02, rel=1e-2, abs=1e-2)
+        assert bend == pytest.approx((above[1] - below[1]) / 0.02, rel=1e-2, abs=1e-2)
+
+
+@pytest.mark.parametrize("inner", ["lbfgs", "sgd"])
+def test_doubt_keeps_topics_small_where_workers_voted_little(inner: str) -> None:
+    of = data(tasks=200, workers=60, per_task=2)
+    batch = of.votes.whole
+    stats = channel(of).stats(batch, torch.eye(3)[torch.randint(3, (200,), generator=torch.Generator().manual_seed(0))])
+    size = {}
+    for doubt in (False, True):
+        made = channel(of, steps=30, inner=inner, doubt=doubt)
+        theta = made.update(stats, None)
+        for _ in range(5 if inner == "lbfgs" else 0):
+            theta = made.update(stats, theta)
+        size[doubt] = float(theta["map"].norm())
+    assert size[True] < 0.8 * size[False]
 
 
 @pytest.mark.parametrize("K", [2, 3, 6])

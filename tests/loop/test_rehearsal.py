@@ -92,7 +92,7 @@ def test_tasks_left_to_chance_are_so_many_and_others_the_next_time():
     votes = pool().votes
     first, how = chosen(STRATEGIES["active worker"], 10, votes, "entropy", seed=0)
     assert len(set(first.tolist())) == 10
-    assert how["worker_score"] == "mean"
+    assert how["worker_score"] == "thompson"
     later, _ = chosen(STRATEGIES["active worker"], 10, votes.select(torch.arange(votes.V) > 0), "entropy", seed=0)
     assert first.tolist() != later.tolist()
     everything, how = chosen(STRATEGIES["active item"], 10, votes, "entropy", seed=0)

@@ -30,6 +30,8 @@ from voxpop.votes.axis import as_names
 
 SCORES = ("entropy", "margin", "bald", "information", "error", "relabel", "random")
 WORKER_SCORES = ("mean", "thompson", "ucb", "epsilon", "random")
+WORKER_SCORE = "thompson"  # the mean may settle on one who was lucky
+DRAWS = 8  # of everybody's skill in a batch
 AHEAD = 3  # votes that the score "error" looks ahead
 TIES = 1e-5  # equal scores are told apart at random by so much
 LOOKED_AT = 20_000  # items on which topics are found
@@ -62,7 +64,7 @@ def ask(
     outstanding: Any = None,
     barred: Any = None,
     score: str | Tensor = "entropy",
-    worker_score: str = "mean",
+    worker_score: str = WORKER_SCORE,
     diversity: float = 0.0,
     features: Any = None,
     worth: float = 1.0,
@@ -90,8 +92,8 @@ def ask(
         ``items.samples``), "information" (what this worker's vote tells, in nats), "error" (the expected
         rise of the chance that the consensus is right), "random", or N numbers. Those of the item alone (all but
         "information" and "error", which know the worker) are multiplied by the chance that the worker is right.
-    worker_score: "mean" (how likely right), "thompson" (a draw of it), "ucb" (an upper bound), "epsilon" (now and then
-        a worker at random, paper 003), "random".
+    worker_score: how likely right: "thompson" (by draws of that: who may be good is tried), "mean" (as believed, paper
+        002), "ucb" (an upper bound), "epsilon" (now and then a worker at random, paper 003), "random".
     diversity: 0 to 1: each further vote of the batch on a topic counts so much less, as a share of the best score.
         Topics are found in ``features`` (a row an item), or ``features`` is one integer an item and names them.
     worth: what one unit of the score is worth in the unit of ``cost``. budget: the most that the batch may cost.
@@ -142,7 +144,7 @@ def plan(
     outstanding: Any = None,
     barred: Any = None,
     score: str | Tensor = "entropy",
-    worker_score: str = "mean",
+    worker_score: str = WORKER_SCORE,
     diversity: float = 0.0,
     features: Any = None,
     worth: float = 1.0,
@@ -173,7 +175,8 @@ def plan(
     room = room.clamp_max(at_once or _at_once(room.minimum(_free(taken, people.capacity > 0, N)), k))
 
     step = votes.V + len(out_task) + 1
-    chance, typical = _chances(expertise, votes, people, N, worker_score, step, seed)
+    known, typical = _known(expertise, votes, people, N)
+    chance = _chances(known, expertise, votes, people, worker_score, step, seed)
     pending = torch.bincount(out_task[out_task >= 0], minlength=N)
     gain, crowding, topic = _gain(items, score, typical, pending, seed), 0.0, None
     everything = torch.arange(N)
@@ -196,9 +199,7 @@ def plan(
     )
     best = assign(problem, k)
     best = _explored(problem, best, worker_score, step, seed)
-    return Asked(
-        _frame(best, problem, items, people, worth), _reason(problem, best, k, worth, stop), worth * best.bound
-    )
+    return Asked(_frame(best, known, items, people, worth), _reason(problem, best, k, worth, stop), worth * best.bound)
 
 
 def _check(
@@ -270,14 +271,10 @@ def _pairs(outstanding: Any, names: Axis, people: People) -> tuple[Tensor, Tenso
     return task[worker >= 0], worker[worker >= 0]
 
 
-def _chances(
-    expertise: Expertise | Skills, votes: Votes, people: People, N: int, worker_score: str, step: int, seed: int
-) -> tuple[Expertise, float]:
-    """p(right) to choose by, and what is typical of those available."""
-    skills = expertise if isinstance(expertise, Skills) else None
+def _known(expertise: Expertise | Skills, votes: Votes, people: People, N: int) -> tuple[Expertise, float]:
+    """p(right) of everybody on every item, and what is typical of those available."""
     if isinstance(expertise, Skills):
-        skills = expertise.with_newcomers(people.newcomers)
-        chance = Expertise.alike(skills.mean, N)
+        chance = Expertise.alike(expertise.with_newcomers(people.newcomers).mean, N)
     else:
         chance = expertise.with_newcomers(people.newcomers)
         if len(chance.tasks) != N:
@@ -285,18 +282,34 @@ def _chances(
     if len(chance.workers) != len(people.names):
         M = len(chance.workers) - people.newcomers
         raise BadInput(f"expertise is of {M:,} workers, the votes of {votes.M:,}; give a row for each of votes.workers")
-    mean = _mean_chance(chance)  # M
-    typical = float(mean[people.capacity > 0].mean())
+    return chance, float(_mean_chance(chance)[people.capacity > 0].mean())
+
+
+def _chances(
+    known: Expertise,
+    expertise: Expertise | Skills,
+    votes: Votes,
+    people: People,
+    worker_score: str,
+    step: int,
+    seed: int,
+) -> Expertise:
+    """p(right) to choose by. Items are dealt to groups, each with its own draw of everybody's skill."""
+    mean = _mean_chance(known)  # M
     if worker_score == "random":
-        return Expertise.alike(torch.full_like(mean, typical), N), typical
-    if worker_score in ("thompson", "ucb"):
-        if skills is None:
-            count = torch.nn.functional.pad(votes.whole.worker_offsets.diff(), (0, people.newcomers)) + 2.0
-            skills = Skills(mean.double() * count, (1 - mean.double()) * count)
-        drawn = skills.thompson(seed, step) if worker_score == "thompson" else skills.upper(step)
-        eps = torch.finfo(torch.float32).eps
-        chance = chance.shifted(torch.logit(drawn, eps) - torch.logit(skills.mean, eps))
-    return chance, typical
+        typical = mean[people.capacity > 0].mean()
+        return Expertise.alike(typical.expand(len(mean)), len(known.tasks))
+    if worker_score not in ("thompson", "ucb"):
+        return known
+    if isinstance(expertise, Skills):
+        skills = expertise.with_newcomers(people.newcomers)
+    else:
+        count = torch.nn.functional.pad(votes.whole.worker_offsets.diff(), (0, people.newcomers)) + 2.0
+        skills = Skills(mean.double() * count, (1 - mean.double()) * count)
+    drawn = skills.thompson(seed, step, DRAWS) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
+    dealt = torch.randperm(len(known.tasks), generator=generator(seed, "dealt", step)) % drawn.shape[1]  # N
+    eps = torch.finfo(torch.float32).eps
+    return known.shifted(torch.logit(drawn, eps) - torch.logit(skills.mean, eps)[:, None], dealt)
 
 
 def _mean_chance(chance: Expertise) -> Tensor:
@@ -409,13 +422,13 @@ def _gains(problem: Problem, task: int, workers: list[int]) -> list[float]:
     return out
 
 
-def _frame(best: Assignment, problem: Problem, items: Items, people: People, worth: float) -> pl.DataFrame:
+def _frame(best: Assignment, known: Expertise, items: Items, people: People, worth: float) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "task": items.names.names.gather(best.task.numpy()),
             "worker": people.names.names.gather(best.worker.numpy()),
             "score": (worth * best.score).numpy(),
-            "right": problem.expertise.right(best.task, best.worker).numpy(),
+            "right": known.right(best.task, best.worker).numpy(),
             "cost": people.cost[best.worker].numpy(),
         }
     )

@@ -25,6 +25,7 @@ class Expertise:
 
     workers: Tensor  # M,d: u
     tasks: Tensor  # N,d: z
+    kind: Tensor | None = None  # N: tasks of one kind have the same z; none: they may all differ
 
     def __post_init__(self) -> None:
         shapes = tuple(self.workers.shape), tuple(self.tasks.shape)
@@ -63,18 +64,23 @@ class Expertise:
         mean = self.workers.mean(0) if len(self.workers) else self.workers.new_zeros(self.workers.shape[1])
         return replace(self, workers=torch.cat([self.workers, mean.expand(count, -1)]))
 
-    def shifted(self, shift: Tensor) -> Expertise:
-        """The same with so much (M) added to each worker's logit, on every task."""
-        workers = torch.cat([self.workers, shift[:, None].to(self.workers.dtype)], 1)
-        return Expertise(workers, torch.cat([self.tasks, self.tasks.new_ones(len(self.tasks), 1)], 1))
+    def shifted(self, shift: Tensor, group: Tensor) -> Expertise:
+        """The same with ``shift`` (M,S) added to each worker's logit, on each task that of its group (N)."""
+        groups = self.tasks.new_zeros(len(self.tasks), shift.shape[1]).scatter_(1, group[:, None], 1.0)  # N,S
+        workers = torch.cat([self.workers, shift.to(self.workers.dtype)], 1)
+        return Expertise(workers, torch.cat([self.tasks, groups], 1), group if self.same_everywhere else None)
 
     def limits(self) -> Tensor:
         """No worker has a larger u'z on a task than this: N.
 
-        Workers are grouped, and u'z <= c'z + r|z| for all within r of a centre c; exact where d = 1.
+        Workers are grouped, and u'z <= c'z + r|z| for all within r of a centre c; exact where d = 1 or of kinds.
         """
         if self.same_everywhere:
             return self.block(torch.zeros(1, dtype=torch.int64)).amax(1).expand(len(self.tasks))
+        if self.kind is not None:
+            kinds, where = torch.unique(self.kind, return_inverse=True)
+            first = torch.zeros(len(kinds), dtype=torch.int64).scatter_(0, where, torch.arange(len(where)))
+            return self.block(first).amax(1)[where]
         if self.tasks.shape[1] == 1:
             u, z = self.workers[:, 0], self.tasks[:, 0]  # M, N
             return torch.maximum(u.max() * z, u.min() * z)

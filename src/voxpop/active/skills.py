@@ -79,10 +79,11 @@ class Skills:
     def mean(self) -> Tensor:
         return (self.a / (self.a + self.b)).float()  # M
 
-    def thompson(self, seed: int, step: int) -> Tensor:
-        """A draw for each worker: who may be good gets a chance in proportion ([Ag12]). M."""
+    def thompson(self, seed: int, step: int, draws: int = 1) -> Tensor:
+        """Draws for each worker: who may be good gets a chance in proportion ([Ag12]). M,S."""
         rng = generator(seed, "thompson", step)
-        return dirichlet.sample(torch.stack([self.a, self.b], 1), rng)[:, 0].float()
+        rows = torch.stack([self.a, self.b], 1).repeat(draws, 1)
+        return dirichlet.sample(rows, rng)[:, 0].float().view(draws, -1).t()
 
     def upper(self, step: int) -> Tensor:
         """The quantile 1 - 1/step of each worker's Beta: doubt counts in a worker's favour ([Ka12]). M."""

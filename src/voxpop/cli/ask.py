@@ -85,9 +85,9 @@ def ask(
         str,
         typer.Option(
             rich_help_panel=WHAT,
-            help="Of a worker on a task: mean (how likely right), thompson, ucb, epsilon or random.",
+            help="Of a worker on a task: thompson (how likely right, drawn), mean (not drawn), ucb, epsilon or random.",
         ),
-    ] = "mean",
+    ] = "thompson",
     worth: Annotated[
         float | None,
         typer.Option(

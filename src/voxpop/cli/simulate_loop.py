@@ -65,8 +65,8 @@ def simulate_loop(
     ] = None,
     score: Annotated[str, typer.Option(help="How doubtful a task is: margin, entropy, information, error.")] = "margin",
     worker_score: Annotated[
-        str, typer.Option(help="Who is best for a task: mean; thompson, ucb, epsilon explore.")
-    ] = "mean",
+        str, typer.Option(help="Who is best for a task: thompson, ucb, epsilon explore; mean does not.")
+    ] = "thompson",
     method: Annotated[
         str | None,
         typer.Option(

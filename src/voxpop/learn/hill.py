@@ -2,13 +2,14 @@
 
 A score u'z is a polynomial of the second degree along any direction in (u, F), of the first without F. So a
 direction is looked at once, and any step along it then costs a few numbers a vote: the line search is nearly free.
+With doubt about u, its average over what u may be, to second order in that: so much less as z is long.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -80,6 +81,7 @@ class Hill:
     right: Tensor  # V: how much each vote is believed
     wrong: float  # log(K - 1)
     prior: Prior
+    blur: tuple[Tensor, ...] = ()  # n,W of each block: what doubt about u costs of z^2 / 2; none without
 
     def at(self, theta: Theta) -> Point:
         return Point(theta, self.places.standing(self.worker, self.offsets, theta))
@@ -104,11 +106,32 @@ class Hill:
             own = error[block.votes]
             block.pairs.add_over_workers(workers, own, block.x if map is None else point.votes.z[number])  # eq. 19
             if map is not None:
-                of_z = block.pairs.over_tasks(own, u)[:, : len(map)]  # n,d
-                map.addmm_(of_z.t(), block.x[:, : map.shape[1]])  # eq. 20
+                of_z = block.pairs.over_tasks(own, u)  # n,W
+                of_z = of_z - self.blur[number] * point.votes.z[number] if self.blur else of_z
+                map.addmm_(of_z[:, : len(map)].t(), block.x[:, : map.shape[1]])  # eq. 20
         out = self.prior.slopes(theta)
         out["workers"] += workers[:, : out["workers"].shape[1]]
         return out if map is None else {**out, "map": out["map"] + map}
+
+    def spread(self, point: Point) -> Tensor:
+        """Variances of u, by Laplace: 1 / (lambda + the sum of eta (1 - eta) z^2 over the worker's votes), M,d+1."""
+        u, told = point.theta["workers"], self._told(point)
+        curvature = torch.zeros_like(aligned(u), dtype=torch.float64)
+        for number, block in enumerate(self._blocks()):
+            z = point.votes.z[number] if point.votes.z else block.x
+            block.pairs.add_over_workers(curvature, told[block.votes], z.square())
+        return 1 / (self.prior.penalty + curvature[:, : u.shape[1]]).float()
+
+    def doubtful(self, point: Point, spread: Tensor | None = None) -> Hill:
+        """The same on average over u, where its variances are those at a point."""
+        wide, told = aligned(self.spread(point) if spread is None else spread), self._told(point)
+        return replace(self, blur=tuple(b.pairs.over_tasks(told[b.votes], wide) for b in self._blocks()))
+
+    @staticmethod
+    def _told(point: Point) -> Tensor:
+        """eta (1 - eta) of each vote, the curvature of its log likelihood: V."""
+        eta = torch.sigmoid(point.votes.score)
+        return eta * (1 - eta)
 
     def stiffness(self, theta: Theta) -> Theta:
         """About minus the second derivatives of J in u and F, one by one: what a first step is scaled by.
@@ -192,14 +215,19 @@ class Ray:
         return height, slope, bend
 
     def _of_prior(self, t: float) -> Tensor:
-        """The log prior after a step of t, and its derivatives: float64."""
+        """The log prior after a step of t, less what doubt costs, and its derivatives: float64."""
         p, q, r = self._products
         return torch.stack([-0.5 * (p + t * (2 * q + t * r)), -(q + t * r), -r])
 
     @cached_property
     def _products(self) -> tuple[Tensor, Tensor, Tensor]:
         product, theta, along = self.hill.prior.product, self.start.theta, self.along
-        return product(theta, theta), product(theta, along), product(along, along)
+        p, q, r = product(theta, theta), product(theta, along), product(along, along)
+        for number, cost in enumerate(self.hill.blur):
+            z = self.start.votes.z[number]
+            dz = self.z[number] if self.z else torch.zeros_like(z)
+            p, q, r = p + _dot(cost * z, z), q + _dot(cost * z, dz), r + _dot(cost * dz, dz)
+        return p, q, r
 
     def at(self, t: float) -> Point:
         theta = {name: part + t * self.along[name] for name, part in self.start.theta.items()}

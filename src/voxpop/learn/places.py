@@ -66,7 +66,7 @@ class Places:
         self.device = torch.device("cpu")
         self._kept: list[Tensor] | None = None
         self._met: tuple[Tensor, list[Pairs], list[slice]] | None = None
-        self._stood: tuple[Tensor, Tensor, Standing] | None = None
+        self._stood: tuple[tuple[Tensor | None, ...], Standing] | None = None
 
     @property
     def width(self) -> int:
@@ -100,10 +100,10 @@ class Places:
 
     def standing(self, worker: Tensor, offsets: Tensor, theta: Theta) -> Standing:
         """Of these votes. An E-step asks for it, and the M-step after it once more: the last one is kept."""
-        if self._stood is None or self._stood[0] is not worker or self._stood[1] is not theta["workers"]:
-            found = self._stand(self.blocks(worker, offsets), theta)
-            self._stood = (worker, theta["workers"], found)
-        return self._stood[2]
+        asked = (worker, theta["workers"], theta.get("map"))
+        if self._stood is None or any(a is not b for a, b in zip(asked, self._stood[0], strict=True)):
+            self._stood = asked, self._stand(self.blocks(worker, offsets), theta)
+        return self._stood[1]
 
     @staticmethod
     def _stand(blocks: Iterator[Block], theta: Theta) -> Standing:

@@ -17,7 +17,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from voxpop.active.ask import StopAsking, ask
+from voxpop.active.ask import WORKER_SCORE, StopAsking, ask
 from voxpop.active.items import Items
 from voxpop.active.skills import Skills
 from voxpop.engines.events import emit
@@ -142,7 +142,7 @@ class ByFeatures:
     strategy: Strategy
     make: Callable[[], Targeted]
     score: str = "entropy"
-    worker_score: str = "mean"  # of a strategy that chooses workers
+    worker_score: str = WORKER_SCORE  # of a strategy that chooses workers
     seed: int = 0
 
     def learn(self, told: Votes) -> None:
@@ -172,7 +172,7 @@ class ByVotes:
     strategy: Strategy
     method: Any
     score: str = "entropy"
-    worker_score: str = "mean"  # of a strategy that chooses workers
+    worker_score: str = WORKER_SCORE  # of a strategy that chooses workers
     seed: int = 0
 
     def learn(self, told: Votes) -> None:
@@ -196,7 +196,7 @@ class ByVotes:
 
 
 def chosen(
-    strategy: Strategy, k: int, left: Votes, score: str, seed: int, worker_score: str = "mean"
+    strategy: Strategy, k: int, left: Votes, score: str, seed: int, worker_score: str = WORKER_SCORE
 ) -> tuple[Tensor, dict[str, Any]]:
     """The tasks that may be asked about (``k`` at random, or all that are left), and how to ask."""
     rows = (left.whole.votes_per_task > 0).nonzero()[:, 0]

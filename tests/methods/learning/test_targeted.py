@@ -46,7 +46,7 @@ def test_the_registry_says_who_asks(name: str):
 def test_votes_that_came_later_say_what_is_doubtful_and_who_answered():
     agreed = [(name, worker, "yes") for name in NAMES[1:] for worker in WORKERS[:2]]
     later = of(*agreed, ("new0", "bob", "yes"), ("new0", "eve", "no"), ("elsewhere", "eve", "no"))
-    found = learner().ask(k=1, X=POOL, tasks=NAMES, votes=later)
+    found = learner().ask(k=1, X=POOL, tasks=NAMES, votes=later, worker_score="mean")
     assert found.select("task", "worker").rows() == [("new0", "ann")]
     with pytest.warns(StopAsking, match="^10 of 50 votes: "):
         rest = learner().ask(k=50, X=POOL, tasks=NAMES, votes=later)
@@ -57,15 +57,15 @@ def test_votes_that_came_later_say_what_is_doubtful_and_who_answered():
 
 
 def test_the_score_is_doubt_times_expertise_and_in_the_unit_of_the_costs_where_there_are_any():
-    free = learner().ask(k=3, X=POOL, tasks=NAMES)
+    free = learner().ask(k=3, worker_score="mean", X=POOL, tasks=NAMES)
     with asking(learner().objective_):
         doubt = entropy(learner().objective_.logp(torch.from_numpy(POOL)).exp())  # N
     for task, _, score, right, _ in free.iter_rows():
         assert score == pytest.approx(float(doubt[NAMES.index(task)]) * right, rel=1e-3)
-    priced = learner().ask(k=3, X=POOL, tasks=NAMES, cost=2.0)
+    priced = learner().ask(k=3, worker_score="mean", X=POOL, tasks=NAMES, cost=2.0)
     assert priced.select("task", "worker").equals(free.select("task", "worker"))
     np.testing.assert_allclose(priced["score"], WORTH * free["score"] - 2, rtol=1e-4)
-    own = learner().ask(k=3, X=POOL, tasks=NAMES, cost=2.0, worth=10)
+    own = learner().ask(k=3, worker_score="mean", X=POOL, tasks=NAMES, cost=2.0, worth=10)
     np.testing.assert_allclose(own["score"], 10 * free["score"] - 2, rtol=1e-4)
 
 

@@ -22,6 +22,7 @@ class DALC(Targeted):
     topics: int = option(10, whole(1), "latent topics d of tasks and workers")
     low_rank: bool = option(True, flag(), "false: an embedding per worker in the space of the features, no topics")
     shared: bool = option(True, flag(), "whether embeddings lie around the crowd's mean (learned), or around zero")
+    doubt: bool = option(True, flag(), "whether topics are learned on average over what embeddings may be")
     samples: int = option(20, whole(1), "draws T of the network's weights for a prediction")
     inner: str = option("lbfgs", one_of("lbfgs", "sgd"), "how the crowd's M-step climbs: lbfgs, or Algorithm 2 (sgd)")
 
@@ -37,6 +38,10 @@ class DALC(Targeted):
     @property
     def draws(self) -> int:  # type: ignore[override]
         return self.samples
+
+    @property
+    def doubts(self) -> bool:  # type: ignore[override]
+        return self.doubt and self.low_rank
 
     @property
     def climbs(self) -> str:  # type: ignore[override]

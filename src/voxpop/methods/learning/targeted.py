@@ -43,6 +43,7 @@ class Targeted(Streamed):
 
     draws = 1  # of the network's weights
     climbs = "lbfgs"
+    doubts = False  # whether topics are learned on average over what the workers' embeddings may be
 
     @abstractmethod
     def lift(self, rows: Rows) -> Any:
@@ -57,7 +58,9 @@ class Targeted(Streamed):
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
         def channel(places: Places) -> Reliability:
-            return Reliability(places, self.rank(), self.prior(), self.inner_steps, self.climbs, seed=self.seed)
+            return Reliability(
+                places, self.rank(), self.prior(), self.inner_steps, self.climbs, seed=self.seed, doubt=self.doubts
+            )
 
         return Expert(net, self.lift(data.rows), data, channel, samples=self.draws, seed=self.seed)
 
