@@ -294,7 +294,10 @@ def _chances(
     step: int,
     seed: int,
 ) -> Expertise:
-    """p(right) to choose by. Items are dealt to groups, each with its own draw of everybody's skill."""
+    """p(right) to choose by. Items are dealt to groups, each with its own draw of everybody's skill.
+
+    The best of each draw are made alike: what is drawn says who answers an item, not which item is asked about.
+    """
     mean = _mean_chance(known)  # M
     if worker_score == "random":
         typical = mean[people.capacity > 0].mean()
@@ -309,7 +312,9 @@ def _chances(
     drawn = skills.thompson(seed, step, DRAWS) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
     dealt = torch.randperm(len(known.tasks), generator=generator(seed, "dealt", step)) % drawn.shape[1]  # N
     eps = torch.finfo(torch.float32).eps
-    return known.shifted(torch.logit(drawn, eps) - torch.logit(skills.mean, eps)[:, None], dealt)
+    drawn = torch.logit(drawn, eps)  # M,S
+    best = drawn[people.capacity > 0].amax(0)  # S
+    return known.shifted(drawn + (best.mean() - best) - torch.logit(skills.mean, eps)[:, None], dealt)
 
 
 def _mean_chance(chance: Expertise) -> Tensor:

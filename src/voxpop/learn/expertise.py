@@ -96,8 +96,8 @@ class Reliability(OwnLabelChannel):
         hill, point = self.hill(stats, K), {name: part for name, part in theta.items() if name != "spread"}
         if self.inner == "sgd":
             point = self.ascend(hill, point)
-        elif self.doubt:
-            point = climb(hill.doubtful(hill.at(point), theta.get("spread")), point, steps)
+        elif "spread" in theta:  # after the first M-step: before it nothing is known of u, and F would not grow at all
+            point = climb(hill.doubtful(hill.at(point), theta["spread"]), point, steps)
         else:
             point = climb(hill, point, steps)
         return point | {"spread": hill.spread(hill.at(point))} if self.doubt else point

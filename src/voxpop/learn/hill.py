@@ -144,7 +144,8 @@ class Hill:
         out["workers"] = self.prior.penalty + many * (ALONG / (u.shape[1] - 1) if map is None else 1.0) * out["workers"]
         out["workers"][:, -1:] = self.prior.penalty + many
         if map is not None:
-            out["map"] += ((many * u.square()).sum(0)[:-1] * (ALONG / map.shape[1]))[:, None]
+            of_topics = (many * u.square()).sum(0) + sum(cost.sum(0)[: u.shape[1]] for cost in self.blur)  # d+1
+            out["map"] += (of_topics[:-1] * (ALONG / map.shape[1]))[:, None]
         return out
 
     def ray(self, point: Point, along: Theta) -> Ray:

@@ -23,6 +23,9 @@ class DALC(Targeted):
     low_rank: bool = option(True, flag(), "false: an embedding per worker in the space of the features, no topics")
     shared: bool = option(True, flag(), "whether embeddings lie around the crowd's mean (learned), or around zero")
     doubt: bool = option(True, flag(), "whether topics are learned on average over what embeddings may be")
+    inner_steps: int = option(
+        3, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd; the first takes 10"
+    )
     samples: int = option(20, whole(1), "draws T of the network's weights for a prediction")
     inner: str = option("lbfgs", one_of("lbfgs", "sgd"), "how the crowd's M-step climbs: lbfgs, or Algorithm 2 (sgd)")
 
