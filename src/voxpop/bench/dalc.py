@@ -98,7 +98,7 @@ def parts(settings: Settings) -> tuple[Part, ...]:
             )
             for name, what, crowd, cases, seeds in (
                 ("table-1", "items of three words", in_words, FEW, 5),
-                ("table-1-many", "items of three words", in_words, MANY, 1),
+                ("table-1-many", "items of three words", in_words, MANY, 3),
                 ("table-1-pixels", "pixels, scaled", in_pixels, FEW, 3),
                 ("table-1-wrong", "pixels, 10% of the votes wrong", partial(in_pixels, wrong=0.1), FEW, 3),
             )
