@@ -142,7 +142,7 @@ def matrix(votes: Votes) -> np.ndarray:
 
 
 METHODS: dict[str, Shares] = {
-    "voxpop CrowdLayer": ours(vp.CrowdLayer),
+    "voxpop CrowdLayer": ours(vp.CrowdLayer, start="identity"),
     "scikit-activeml CrowdLayer": theirs("CrowdLayerClassifier"),
     "voxpop AnnotMix": ours(vp.AnnotMix),
     "scikit-activeml AnnotMix": theirs("AnnotMixClassifier"),

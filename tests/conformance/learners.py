@@ -20,6 +20,7 @@ QUICK: dict[str, dict[str, Any]] = {  # where held-out votes would choose an opt
     "TwoStage": {"aggregate": "one-coin"},
     "DeepMF": {"samples": 50},
     "DeepBP": {"samples": 50, "passes": 2},
+    "CrowdLayer": {"start": "counts"},
     "TraceReg": {"weight": 0.01},
     "GeoCrowdNet": {"weight": 0.01},
     "COINNet": {"price": 6.0, "volume": 0.01},

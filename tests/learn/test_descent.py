@@ -31,6 +31,7 @@ from voxpop.methods.learning.trace_reg import Traced
 CPU = torch.device("cpu")
 METHODS = {
     "CrowdLayer MW": vp.CrowdLayer(),
+    "CrowdLayer, identity": vp.CrowdLayer(start="identity"),
     "CrowdLayer VW": vp.CrowdLayer(kind="VW"),
     "CrowdLayer VW+B": vp.CrowdLayer(kind="VW+B"),
     "CrowdLayer, log": vp.CrowdLayer(log=True),

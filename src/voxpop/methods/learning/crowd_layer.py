@@ -7,6 +7,7 @@ With ``log`` the bound that paper 001 derives from DeepMF (eq. 34): the mean ove
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -17,19 +18,23 @@ from voxpop.errors import BadOption
 from voxpop.learn.crowd import Confusions, CrowdWeights, Mixture
 from voxpop.learn.data import Data
 from voxpop.learn.fused import through
+from voxpop.learn.learner import Variants
 from voxpop.learn.objective import Objective
 from voxpop.methods.learning.descent import Counted
 from voxpop.options import at_least, flag, one_of, option, optional
 from voxpop.votes import Batch
 
+IDENTITY, HELD_OUT = "identity", "held-out"
+STARTS = ("counts", IDENTITY)
+
 
 class Scales(CrowdWeights):
     """VW: the network's output times a weight for each class; VW+B: and a bias added. The crowd's plus the own."""
 
-    def __init__(self, workers: int, classes: int, bias: bool) -> None:
+    def __init__(self, common: Tensor, workers: int, bias: bool) -> None:
         super().__init__()
-        self.common = nn.Parameter(torch.ones(classes))  # K
-        self.own = nn.Parameter(torch.zeros(workers, (2 if bias else 1) * classes))  # M,K or M,2K
+        self.common = nn.Parameter(common)  # K
+        self.own = nn.Parameter(torch.zeros(workers, (2 if bias else 1) * common.numel()))  # M,K or M,2K
 
     @property
     def workers(self) -> int:
@@ -72,26 +77,45 @@ class Bound(Mixture):
 class CrowdLayer(Counted):
     """Maps from the network's output to each worker's labels, which learn with it and are then left away.
 
-    Maps begin as the identity, as in the paper; confusion matrices (``simplex``, ``log``) as the votes count them.
+    The paper's maps begin as the identity, and tell little of a worker before they have grown; those that begin with
+    counts tell much at once. Which is better held-out votes say. Tables (``simplex``, ``log``) begin with counts.
     """
 
     pull: float | None = option(  # type: ignore[assignment]
         None,
         optional(at_least(0)),
-        "how strongly a worker's weights are held to the crowd's; none: maps 0.3, tables 1",
+        "how strongly a worker's weights are held to the crowd's; none: 0.3 from the identity, 1 from counts",
     )
     kind: str = option("MW", one_of("MW", "VW", "VW+B"), "of each worker: a matrix, a weight per class, and a bias")
+    start: str = option(
+        HELD_OUT, one_of(HELD_OUT, *STARTS), "weights at first: counts, or the identity; held-out votes tell"
+    )
     simplex: bool = option(False, flag(), "CCEM: mix the rows of confusion matrices (needs MW)")
     log: bool = option(False, flag(), "the bound with the logarithm inside the mean (paper 001, eq. 34)")
+
+    def variants(self, data: Data) -> Variants:
+        """The starts of maps, unless it is given."""
+        if self.start != HELD_OUT or self.simplex or self.log:
+            return {}
+        return {f"started from {start}": {"start": start} for start in STARTS}
 
     def objective(self, net: nn.Module, data: Data) -> Objective:
         if self.simplex and (self.kind != "MW" or self.log):
             raise BadOption("CrowdLayer: simplex goes with kind MW and without log; leave out the one or the other")
         form = Bound if self.log else Mixture if self.simplex else Layer
-        pull = (0.3 if form is Layer else 1.0) if self.pull is None else self.pull
+        pull = (0.3 if self.start == IDENTITY else 1.0) if self.pull is None else self.pull
         return form(net, self._crowd(data), data, **{**self.common, "pull": pull})
 
     def _crowd(self, data: Data) -> CrowdWeights:
-        if self.kind != "MW":
-            return Scales(data.votes.M, data.votes.K, bias=self.kind == "VW+B")
-        return self.confusions(data) if self.simplex or self.log else Confusions.alike(data)
+        weights = Confusions.alike(data) if self.start == IDENTITY else self.confusions(data)
+        if self.kind == "MW":
+            return weights
+        scale = torch.ones(data.votes.K) if self.start == IDENTITY else _scale(weights)
+        return Scales(scale, data.votes.M, bias=self.kind == "VW+B")
+
+
+def _scale(counted: Confusions) -> Tensor:
+    """Of each class, that at which the softmax of its weight is the crowd's accuracy: K."""
+    common = counted.common.detach()[:, 0]  # K,K as [label, truth]
+    right = common.softmax(0).diagonal()
+    return torch.where(right < 1, right.logit() + math.log(max(len(right) - 1, 1)), 0.0)
