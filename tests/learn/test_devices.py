@@ -54,6 +54,24 @@ def test_two_find_what_one_finds(tmp_path: Path) -> None:
         np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), one.predict_proba(c.X), atol=1e-5)
 
 
+def test_the_command_line_tells_once(tmp_path: Path) -> None:
+    c = crowd()
+    c.votes.to_frame().write_csv(tmp_path / "votes.csv")
+    np.savez(tmp_path / "x.npz", x=c.X, tasks=np.arange(len(c.X)))
+    given = "learn votes.csv --features x.npz -m aggnet --epochs 2 --set devices=2 -o m.vox --consensus-out c.csv"
+    ran = subprocess.run(
+        [sys.executable, "-m", "voxpop.cli", *given.split()],
+        cwd=tmp_path,
+        env=alone(),
+        capture_output=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert ran.stdout.decode().count("classifier: ") == 1
+    assert ran.stderr == b""
+    assert (tmp_path / "c.csv").read_text().startswith("task,label,confidence")
+
+
 @pytest.mark.parametrize(("tasks", "parts"), [(12, 3), (10, 3), (2, 3), (0, 2)])
 def test_parts_are_as_long_and_leave_nothing_out(tasks: int, parts: int) -> None:
     order = torch.randperm(tasks, generator=torch.Generator().manual_seed(0))
@@ -65,9 +83,7 @@ def test_parts_are_as_long_and_leave_nothing_out(tasks: int, parts: int) -> None
         assert together[:size].flatten()[:tasks].tolist() == order[: size * parts].tolist()[: together[:size].numel()]
 
 
-def test_what_takes_whole_batches_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOCAL_RANK", "0")  # nothing is started
-    monkeypatch.setattr("voxpop.learn.loop.placement", lambda device, devices: {"accelerator": "cpu", "devices": 1})
+def test_what_takes_whole_batches_says_so_before_anything_is_started() -> None:
     c = crowd()
     with pytest.raises(BadOption, match=r"devices=2: .* takes whole batches"):
         vp.BayesDGC(devices=2, epochs=1).fit(c.X, c.votes)

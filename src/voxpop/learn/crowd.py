@@ -136,11 +136,13 @@ class CrowdObjective(Objective):
 
     def forward(self, x: Tensor, parcel: Parcel) -> Tensor:
         logp = self.logp(x)  # B,K
+        if parcel.gold is None:
+            return self.of(logp, x, parcel.batch)
         return self.of(certain(logp, parcel.gold), x, parcel.batch) + self.errors(logp, parcel.gold)
 
-    def errors(self, logp: Tensor, gold: Tensor | None) -> Tensor | float:
+    def errors(self, logp: Tensor, gold: Tensor) -> Tensor | float:
         """Known truths (B, -1 elsewhere) as the network's own error, a task as much as any other."""
-        if gold is None or not bool((gold >= 0).any()):
+        if not bool((gold >= 0).any()):
             return 0.0
         return nn.functional.nll_loss(logp, gold, self.class_weight, ignore_index=-1, reduction="sum") / len(logp)
 

@@ -9,6 +9,7 @@ goes on exactly as it would have.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -61,15 +62,16 @@ class Training:
     def __init__(self, objective: Objective, data: Data, settings: Settings, epochs: int) -> None:
         from lightning_fabric import Fabric
 
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it would announce every process
         self.objective, self.data, self.settings, self.epochs = objective, data, settings, epochs
         self.done = 0
         self.history: list[Epoch] = []
-        self.fabric = Fabric(**placement(settings.device, settings.devices), precision=settings.precision)
-        self.fabric.launch()
-        objective.devices = self.fabric.world_size
         self.by_gradient = any(p.requires_grad for p in objective.parameters())
         if settings.devices > 1 and not (self.by_gradient and objective.divides):
             raise BadOption(f"devices={settings.devices}: what is to be trained here takes whole batches; give 1")
+        self.fabric = Fabric(**placement(settings.device, settings.devices), precision=settings.precision)
+        self.fabric.launch()
+        objective.devices = self.fabric.world_size
         if self.by_gradient:
             groups = objective.groups(settings.lr)
             optimiser = torch.optim.Adam(groups, lr=settings.lr, weight_decay=settings.weight_decay, fused=True)
