@@ -69,6 +69,25 @@ def fitted(subject: Subject, **more: Any) -> Learner:
     return subject.make(**more).fit(c.X, c.votes)
 
 
+# -- devices --------------------------------------------------------------------------------------
+
+
+@check
+def all_that_was_learned_moves_together(subject: Subject) -> None:
+    """To another device: here to one that keeps no numbers. Counters, of no dimension, stay."""
+    learner = fitted(subject)
+    state = learner.objective_.to("meta").state()
+    numbers = {"q.numbers"}
+    stayed = [name for name, part in state.items() if part.dim() and part.device.type != "meta" and name not in numbers]
+    assert not stayed
+
+
+@check
+def half_precision_of_the_networks_passes(subject: Subject) -> None:
+    c = crowd()
+    is_a_classifier(fitted(subject, precision="bf16-mixed"), c.X, c.votes)
+
+
 # -- symmetry -------------------------------------------------------------------------------------
 
 

@@ -40,16 +40,6 @@ def test_members_are_kept_in_files_of_their_own_while_they_train(tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir()} == {"part", "part.1"}
 
 
-def test_what_is_said_of_tasks_unseen_is_calibrated_as_for_one() -> None:
-    c = crowd()
-    both = vp.CrowdLayer("mlp:8", start="counts", epochs=2, members=2).fit(c.X, c.votes)
-    both.temperature_ = 1.7
-    both._temper()
-    logp = both.objective_.logp(both._rows_to_ask(c.X).take(np.arange(len(c.X))))
-    expected = (logp / both.temperature_).log_softmax(1)
-    np.testing.assert_allclose(both.objective_.tempered(logp).detach(), expected.detach(), atol=1e-6)
-
-
 def test_a_method_that_asks_has_one_network() -> None:
     c = crowd()
     with pytest.raises(BadOption, match="members=2: DALC has one network"):

@@ -245,6 +245,17 @@ def test_trace_is_the_average_workers() -> None:
     assert float((without - plain).detach()) == pytest.approx(0.7 * trace, rel=1e-6)
 
 
+def test_the_log_of_a_trace_bears_that_nobody_is_ever_right() -> None:
+    objective, x = made(vp.TraceReg(weight=3.0, log=True))
+    objective.float()
+    with torch.no_grad():
+        objective.crowd.common -= 200 * torch.eye(3)[:, None]
+    loss = loss_of(objective, x.float())
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(bool(torch.isfinite(w.grad).all()) for w in objective.crowd.parameters())
+
+
 def test_confusion_by_item_starts_alike_and_then_differs() -> None:
     data = small()
     learner = vp.TraceReg(weight=0.0, rank=2)

@@ -11,6 +11,7 @@ kept are sums without the prior, as ``scale * sums``, and the (1 - r) of everybo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -42,10 +43,11 @@ class Naturals:
         return cls(prior.double(), alpha, zeros, zeros.new_zeros(workers, K), zeros.new_zeros(K))
 
     def to(self, device: torch.device) -> Naturals:
-        if self.sums.device == device:
-            return self
-        moved = {name: getattr(self, name).to(device) for name in ("prior", "sums", "totals", "classes")}
-        return replace(self, **moved)
+        return self if self.sums.device == device else self.moved(lambda tensor: tensor.to(device))
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Naturals:
+        prior, sums, totals, classes = map(move, (self.prior, self.sums, self.totals, self.classes))
+        return replace(self, prior=prior, sums=sums, totals=totals, classes=classes)
 
     def step(self, batch: Batch, belief: Tensor, rate: float, share: float) -> None:
         """Eqs. 17, 18 in place: a step of size ``rate`` along the natural gradient, from the belief in a batch (B,K)

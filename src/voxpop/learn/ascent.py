@@ -6,6 +6,8 @@ updated there in closed form; the network's own step is the loop's, down the cro
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -62,6 +64,10 @@ class Ascending(Believing):
 
     def evidence(self, prior: Tensor) -> Evidence | None:
         return Evidence.of_channel(self.channel, self.theta, prior)
+
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        super().carry(move)
+        self.theta = {name: move(part) for name, part in self.theta.items()}
 
     def state(self) -> dict[str, Tensor]:
         return {**super().state(), **{f"theta.{name}": t for name, t in self.theta.items()}}

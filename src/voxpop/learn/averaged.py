@@ -48,9 +48,6 @@ class Averaged(Objective):
     def prior_of(self, x: Tensor) -> Tensor:
         return mean_of(torch.stack([member.prior_of(x).log_softmax(1) for member in self.each]))
 
-    def tempered(self, logp: Tensor) -> Tensor:
-        return self.each[0].tempered(logp)
-
     def table(self) -> Tensor | None:
         return _mean([member.table() for member in self.each])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -46,6 +48,9 @@ class Believing(Objective):
 
     def believed(self) -> Tensor | None:
         return self.belief
+
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        self.belief = move(self.belief)
 
     def state(self) -> dict[str, Tensor]:
         return {**super().state(), "belief": self.belief}

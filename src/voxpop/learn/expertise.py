@@ -244,6 +244,12 @@ class Expert(Ascending):
         self._z, self._batch = z, batch
         self.belief = self.belief if belief is None else belief
 
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        super().carry(move)
+        self._z = None if self._z is None else move(self._z)
+        assert isinstance(self.channel, Reliability)
+        self.channel.places.forget()
+
     def state(self) -> dict[str, Tensor]:
         return {**super().state(), "z": self.z} if self.theta else super().state()
 

@@ -33,7 +33,7 @@ def conclude(
 ) -> Consensus:
     """What the network and the crowd together make of the training tasks, known truths in place.
 
-    ``unseen``: log p(truth | x) by networks that have not seen the task's votes, see ``crossed``.
+    ``unseen``: log p(truth | x) by networks that have not seen the task's votes (N,K; NaN: none), see ``crossed``.
     """
     believed, (belief, prior) = objective.believed(), combined(objective, data, unseen)
     if believed is not None:
@@ -74,7 +74,7 @@ def combined(objective: Objective, data: Data, unseen: Tensor | None = None) -> 
             prior = objective.prior_of(x)  # B,K
             if unseen is not None:
                 instead = unseen[parcel.rows]  # B,K
-                prior = torch.where(instead.isnan(), prior, objective.tempered(instead))
+                prior = torch.where(instead.isnan(), prior, instead)
             both.append(objective.combine(x, parcel.batch, prior))
             alone.append(prior)
     return torch.cat(both), torch.cat(alone)

@@ -96,7 +96,8 @@ class _Through(Function):
 class _Volume(Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, stable: float) -> Tensor:
-        gram = rows.t() @ rows  # K,K
+        with torch.autocast(rows.device.type, enabled=False):  # in half precision it would have no root
+            gram = rows.t() @ rows  # K,K
         gram.diagonal().add_(stable)
         root = torch.linalg.cholesky_ex(gram).L  # of what is no number, none: the loss says so
         ctx.save_for_backward(rows, root)

@@ -44,9 +44,9 @@ class Held:
     temperature: float  # at which it foretells their votes best
 
     def over(self, size: int) -> Tensor:
-        """The same for all of so many tasks, N,K: NaN where a task was not held out."""
+        """The same at that temperature for all of so many tasks, N,K: NaN where a task was not held out."""
         out = torch.full((size, self.logp.shape[1]), torch.nan)
-        out[self.tasks] = self.logp.float()
+        out[self.tasks] = (self.logp / self.temperature).log_softmax(1).float()
         return out
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -158,9 +158,7 @@ class Objective(nn.Module, ABC):
 
     def prior_of(self, x: Tensor) -> Tensor:
         """The log of what the data alone say where they meet the votes: B,K."""
-        return self.tempered(self.logp(x))
-
-    def tempered(self, logp: Tensor) -> Tensor:
+        logp = self.logp(x)
         return logp if self.temperature == 1 else (logp / self.temperature).log_softmax(1)
 
     def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
@@ -185,7 +183,16 @@ class Objective(nn.Module, ABC):
         """The belief in the tasks that were trained on, where ``combine`` cannot find it a few tasks at a time: N,K."""
         return None
 
-    # -- kept and brought back ----------------------------------------------------------------------
+    # -- kept, moved and brought back ---------------------------------------------------------------
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """To another device: what was learned beside weights goes with them."""
+        self.carry(fn)
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
+
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        """Move what was learned and is neither a parameter nor a buffer."""
 
     def state(self) -> dict[str, Tensor]:
         return dict(self.state_dict())

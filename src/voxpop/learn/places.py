@@ -86,6 +86,10 @@ class Places:
         for part in torch.split(self.tasks, self._step):
             yield aligned(topics(self.lift(self.rows.take(part).to(self.device)), None))
 
+    def forget(self) -> None:
+        """What was kept where the features were."""
+        self._kept, self._met, self._stood = None, None, None
+
     def lie(self, map: Tensor | None) -> Tensor:
         """z of each task: N,d+1."""
         width = self.width + 1 if map is None else len(map) + 1

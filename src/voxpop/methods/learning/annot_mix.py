@@ -45,13 +45,13 @@ class Mixed(Mixture):
         task = batch.task.long()
         wide = share.view(-1, *[1] * (x.dim() - 1))
         logp = self.logp(wide * x + (1 - wide) * x[task[partner]])[task]  # V,K
-        t = share[task]  # V
+        t = share[task].to(logp.dtype)  # V
         other = partner[task]  # V: the vote that each vote is mixed with
         who, place = batch.by_whom
         weights = self.crowd.of(who)
         theirs, ours = weights.index_select(1, place[other]), weights.index_select(1, place)
-        table = torch.lerp(theirs, ours, t[:, None]).softmax(0)  # K,V,K: of the mixed worker
-        said = (table * logp.exp()).sum(2).log().t()  # V,K: log p(label)
+        table = torch.lerp(theirs, ours, t[:, None]).log_softmax(0)  # K,V,K: of the mixed worker
+        said = torch.logsumexp(table + logp, 2).t()  # V,K: log p(label)
         labels = torch.stack([batch.label, batch.label[other]], 1).long()
         ours, theirs = said.gather(1, labels).unbind(1)
         return self.per_vote(-(t * ours + (1 - t) * theirs), batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -135,6 +136,10 @@ class Bayesian(Believing):
 
     def evidence(self, prior: Tensor) -> Evidence | None:
         return Evidence("table", {"log": posterior(self.q.of_workers)["log"].cpu()}, prior)
+
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        super().carry(move)
+        self.q = self.q.moved(move)
 
     def state(self) -> dict[str, Tensor]:
         q = {"sums": self.q.sums, "totals": self.q.totals, "classes": self.q.classes}

@@ -23,6 +23,7 @@ from voxpop.learn.loop import in_batches
 from voxpop.learn.objective import Objective, asking, per_task
 from voxpop.methods.learning.descent import Counted
 from voxpop.methods.learning.geo_crowdnet import Enclosed, spread
+from voxpop.numerics.segments import segment_sum
 from voxpop.options import above, at_least, option, optional, share
 from voxpop.votes import Batch
 
@@ -114,9 +115,16 @@ class Outliers(Enclosed):
         return a, norm(a, length, batch)
 
     def given(self, x: Tensor, batch: Batch) -> Tensor:
-        """An odd vote says less of the truth: (1 - a) A[truth, label] + a."""
-        a = self.oddness(x, batch)[0][:, None]
+        return self._less(self.logp(x), batch)
+
+    def _less(self, logp: Tensor, batch: Batch) -> Tensor:
+        """An odd vote says less of the truth: (1 - a) A[truth, label] + a, V,K."""
+        a = self._odd(*self._labels(logp, batch), batch)[:, None]
         return torch.log((1 - a) * self.crowd.given(batch).exp() + a)
+
+    def combine(self, x: Tensor, batch: Batch, prior: Tensor) -> Tensor:
+        """What is odd is judged by the same prediction that meets the votes."""
+        return (prior + segment_sum(self._less(prior, batch), batch.offsets).float()).softmax(1)
 
     def unseen(self, x: Tensor, batch: Batch) -> Tensor:
         """An item is taken for an ordinary one before its votes are seen."""

@@ -78,7 +78,8 @@ class CrowdLayer(Counted):
     """Maps from the network's output to each worker's labels, which learn with it and are then left away.
 
     The paper's maps begin as the identity, and tell little of a worker before they have grown; those that begin with
-    counts tell much at once. Which is better held-out votes say. Tables (``simplex``, ``log``) begin with counts.
+    counts (and ``pseudo`` votes) tell much at once. Which is better held-out votes say, unless ``start`` does. Tables
+    (``simplex``, ``log``) begin with counts unless it says otherwise.
     """
 
     pull: float | None = option(  # type: ignore[assignment]

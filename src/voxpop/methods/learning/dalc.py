@@ -22,7 +22,7 @@ class DALC(Targeted):
     topics: int = option(10, whole(1), "latent topics d of tasks and workers")
     low_rank: bool = option(True, flag(), "false: an embedding per worker in the space of the features, no topics")
     shared: bool = option(True, flag(), "whether embeddings lie around the crowd's mean (learned), or around zero")
-    doubt: bool = option(True, flag(), "whether topics are learned on average over what embeddings may be")
+    doubt: bool = option(True, flag(), "whether topics (if any) are learned on average over what embeddings may be")
     inner_steps: int = option(
         3, whole(1), "steps of L-BFGS (or passes over the votes) in an M-step of the crowd; the first takes 10"
     )

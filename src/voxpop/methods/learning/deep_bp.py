@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -115,6 +116,12 @@ class Propagating(Ascending):
         return None if self.outgoing is None else Evidence("messages", {"log": self.outgoing.cpu()}, prior)
 
     # -- kept and brought back ----------------------------------------------------------------------
+
+    def carry(self, move: Callable[[Tensor], Tensor]) -> None:
+        super().carry(move)
+        self.field, self.drawn = ({n: move(t) for n, t in of.items()} for of in (self.field, self.drawn))
+        self.outgoing = None if self.outgoing is None else move(self.outgoing)
+        self.factor = None  # it is drawn again where it is wanted
 
     def state(self) -> dict[str, Tensor]:
         own = {f"field.{name}": t for name, t in self.field.items()} | {"epochs": torch.tensor(self.epochs)}

@@ -72,9 +72,10 @@ class Traced(Mixture):
         return loss + per_task(self.pull / 2 * made.square().sum((1, 2, 3)), batch)
 
     def _trace(self, weights: Tensor, place: Tensor, batch: Batch) -> Tensor:
-        right = weights.softmax(0).diagonal(dim1=0, dim2=2)  # U,K: A[k, k]
         if self.log:  # paper 001, eq. 35: weight is 1 - alpha_kk, in votes
-            return self.workers.active / max(self.votes, 1) * self.workers.mean(right.log().sum(1)[place], batch)
+            logs = weights.log_softmax(0).diagonal(dim1=0, dim2=2).sum(1)  # U: sum of log A[k, k]
+            return self.workers.active / max(self.votes, 1) * self.workers.mean(logs[place], batch)
+        right = weights.softmax(0).diagonal(dim1=0, dim2=2)  # U,K: A[k, k]
         return self.workers.mean(right.sum(1)[place], batch)
 
     def _made(self, x: Tensor) -> Tensor | None:
