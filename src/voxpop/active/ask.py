@@ -31,7 +31,7 @@ from voxpop.votes.axis import as_names
 SCORES = ("entropy", "margin", "bald", "information", "error", "relabel", "random")
 WORKER_SCORES = ("mean", "thompson", "ucb", "epsilon", "random")
 WORKER_SCORE = "thompson"  # the mean may settle on one who was lucky
-DRAWS = 16  # of everybody's skill in a batch
+DRAWS = 8  # of everybody's skill in a batch
 AHEAD = 3  # votes that the score "error" looks ahead
 TIES = 1e-5  # equal scores are told apart at random by so much
 LOOKED_AT = 20_000  # items on which topics are found

@@ -6,6 +6,7 @@ as good on every task are the case d = 1, z = 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,7 +33,7 @@ class Expertise:
         if any(len(shape) != 2 for shape in shapes) or shapes[0][1:] != shapes[1][1:]:
             raise BadInput(f"expertise has the shapes {shapes[0]} and {shapes[1]}; give M,d for workers, N,d for tasks")
         for name, part in (("workers", self.workers), ("tasks", self.tasks)):
-            if not bool(torch.isfinite(part).all()):
+            if part.numel() and not all(math.isfinite(float(end)) for end in torch.aminmax(part)):
                 raise BadInput(f"expertise of {name} holds a number that is not finite; the fit has failed")
 
     @classmethod
