@@ -78,8 +78,8 @@ class CrowdLayer(Counted):
     """Maps from the network's output to each worker's labels, which learn with it and are then left away.
 
     The paper's maps begin as the identity, and tell little of a worker before they have grown; those that begin with
-    counts (and ``pseudo`` votes) tell much at once. Which is better held-out votes say, unless ``start`` does. Tables
-    (``simplex``, ``log``) begin with counts unless it says otherwise.
+    counts (and ``pseudo`` votes) tell much at once. Which is better held-out votes say, unless ``start`` does; where
+    ``epochs`` are given it is counts. Tables (``simplex``, ``log``) begin with counts unless ``start`` says otherwise.
     """
 
     pull: float | None = option(  # type: ignore[assignment]
@@ -89,14 +89,16 @@ class CrowdLayer(Counted):
     )
     kind: str = option("MW", one_of("MW", "VW", "VW+B"), "of each worker: a matrix, a weight per class, and a bias")
     start: str = option(
-        HELD_OUT, one_of(HELD_OUT, *STARTS), "weights at first: counts, or the identity; held-out votes tell"
+        HELD_OUT,
+        one_of(HELD_OUT, *STARTS),
+        "weights at first: counts or identity; held-out votes tell, if no epochs are given",
     )
     simplex: bool = option(False, flag(), "CCEM: mix the rows of confusion matrices (needs MW)")
     log: bool = option(False, flag(), "the bound with the logarithm inside the mean (paper 001, eq. 34)")
 
     def variants(self, data: Data) -> Variants:
-        """The starts of maps, unless it is given."""
-        if self.start != HELD_OUT or self.simplex or self.log:
+        """The starts of maps, unless it is given; where epochs are, counts, without a search."""
+        if self.start != HELD_OUT or self.epochs is not None or self.simplex or self.log:
             return {}
         return {f"started from {start}": {"start": start} for start in STARTS}
 
