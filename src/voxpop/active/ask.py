@@ -31,7 +31,10 @@ from voxpop.votes.axis import as_names
 SCORES = ("entropy", "margin", "bald", "information", "error", "relabel", "random")
 WORKER_SCORES = ("mean", "thompson", "ucb", "epsilon", "random")
 WORKER_SCORE = "thompson"  # the mean may settle on one who was lucky
-DRAWS = 8  # of everybody's skill in a batch
+DRAWS = (8, 32)  # of everybody's skill in a batch: so many at least, and at most
+DEALT = (
+    1 << 23
+)  # numbers: which of many tasks has which draw; more draws than fit would take longer than they are worth
 AHEAD = 3  # votes that the score "error" looks ahead
 TIES = 1e-5  # equal scores are told apart at random by so much
 LOOKED_AT = 20_000  # items on which topics are found
@@ -309,7 +312,8 @@ def _chances(
     else:
         count = torch.nn.functional.pad(votes.whole.worker_offsets.diff(), (0, people.newcomers)) + 2.0
         skills = Skills(mean.double() * count, (1 - mean.double()) * count)
-    drawn = skills.thompson(seed, step, DRAWS) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
+    draws = min(max(DEALT // max(len(known.tasks), 1), DRAWS[0]), DRAWS[1])
+    drawn = skills.thompson(seed, step, draws) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
     dealt = torch.randperm(len(known.tasks), generator=generator(seed, "dealt", step)) % drawn.shape[1]  # N
     eps = torch.finfo(torch.float32).eps
     drawn = torch.logit(drawn, eps)  # M,S
