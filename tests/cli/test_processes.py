@@ -58,6 +58,16 @@ def test_a_reader_that_stops_early(started: Start, here: Path):
     assert process.stderr.read() == b""
 
 
+def test_a_reader_that_has_seen_enough_of_the_summary_costs_no_file(started: Start):
+    process = started("aggregate", "votes.csv", "-o", "found.csv", *FAST, env=plain_env(PYTHONUNBUFFERED="1"))
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=200) == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert Path("found.csv").read_text().startswith("task,label,confidence")
+
+
 def test_interrupted_before_anything_is_written(started: Start, here: Path):
     os.mkfifo("pipe")
     process = started("aggregate", "pipe", "-o", "c.csv", "--save", "found.vox", *ENDLESS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,12 +32,15 @@ def console() -> Console:
 
 @contextmanager
 def printing() -> Iterator[None]:
-    """What is printed in this block arrives on stdout, or an error says why not."""
+    """What is printed in this block arrives on stdout, or an error says why not.
+
+    Who reads may stop when it has read enough: no more is printed then, and files are written all the same.
+    """
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise BadInput(f"standard output: {describe(error)}") from None
 
