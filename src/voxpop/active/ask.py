@@ -316,9 +316,9 @@ def _chances(
     drawn = skills.thompson(seed, step, draws) if worker_score == "thompson" else skills.upper(step)[:, None]  # M,S
     dealt = torch.randperm(len(known.tasks), generator=generator(seed, "dealt", step)) % drawn.shape[1]  # N
     eps = torch.finfo(torch.float32).eps
-    drawn = torch.logit(drawn, eps)  # M,S
     best = drawn[people.capacity > 0].amax(0)  # S
-    return known.shifted(drawn + (best.mean() - best) - torch.logit(skills.mean, eps)[:, None], dealt)
+    drawn = drawn * (best.mean() / best.clamp_min(eps))  # M,S
+    return known.shifted(torch.logit(drawn, eps) - torch.logit(skills.mean, eps)[:, None], dealt)
 
 
 def _mean_chance(chance: Expertise) -> Tensor:
